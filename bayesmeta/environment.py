@@ -1,0 +1,154 @@
+"""The environment: linear-bandit tasks drawn from a Gaussian prior (Section 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesmeta.actions import ActionSet, UniformBall
+from bayesmeta.checks import Array, InputError, real, whole
+from bayesmeta.gaussian import GaussianPrior
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a learner is told of the family: the known constants of Assumptions 1-3.
+
+    ``radius`` is a, ``action_min`` the lower bound of lambda_min(Sigma_A), ``prior_min`` and
+    ``prior_max`` the bounds on the eigenvalues of Sigma_*, ``mean_norm`` the bound m on |mu_*|.
+    """
+
+    radius: float
+    action_min: float
+    prior_min: float
+    prior_max: float
+    mean_norm: float
+
+    def __post_init__(self) -> None:
+        for name in ("radius", "prior_max"):
+            object.__setattr__(self, name, real(name, getattr(self, name), above=0.0))
+        for name in ("action_min", "prior_min", "mean_norm"):
+            object.__setattr__(self, name, real(name, getattr(self, name), least=0.0))
+        if self.prior_min > self.prior_max:
+            raise InputError(
+                f"prior_min ({self.prior_min:g}) must not exceed prior_max ({self.prior_max:g})"
+            )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All a learner may know before its first task; ``truth`` is for oracles alone."""
+
+    dim: int
+    horizon: int
+    tasks: int
+    noise_sd: float
+    bounds: Bounds
+    truth: GaussianPrior | None = None
+
+    def __post_init__(self) -> None:
+        whole("dim", self.dim, least=1)
+        whole("horizon", self.horizon, least=1)
+        whole("tasks", self.tasks, least=1)
+        object.__setattr__(self, "noise_sd", real("noise_sd", self.noise_sd, above=0.0))
+        if self.truth is not None and self.truth.dim != self.dim:
+            raise InputError(f"truth has dimension {self.truth.dim}, the setting {self.dim}")
+
+
+class Task(NamedTuple):
+    """One drawn task. ``actions`` is (steps, d, K), (1, d, K) where fixed, None for a ball."""
+
+    theta: Array
+    noise: Array
+    actions: Array | None
+
+
+@dataclass(frozen=True)
+class TaskFamily:
+    """Tasks theta ~ N(mu_*, Sigma_*), each played for ``horizon`` steps (T) with noise sigma."""
+
+    prior: GaussianPrior
+    actions: ActionSet
+    noise_sd: float
+    horizon: int
+    bounds: Bounds | None = None
+    """What learners are told; the exact values of this family where None."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise_sd", real("noise_sd", self.noise_sd, above=0.0))
+        object.__setattr__(self, "horizon", whole("horizon", self.horizon, least=1))
+        if self.prior.dim != self.actions.dim:
+            raise InputError(
+                f"prior has dimension {self.prior.dim} but actions have {self.actions.dim}"
+            )
+
+    @property
+    def dim(self) -> int:
+        return self.prior.dim
+
+    def told(self) -> Bounds:
+        """The bounds given, or the family's exact values."""
+        if self.bounds is not None:
+            return self.bounds
+        values = np.linalg.eigvalsh(self.prior.cov)
+        return Bounds(
+            radius=self.actions.radius,
+            action_min=max(float(np.linalg.eigvalsh(self.actions.second_moment())[0]), 0.0),
+            prior_min=max(float(values[0]), 0.0),
+            prior_max=float(values[-1]),
+            mean_norm=float(np.linalg.norm(self.prior.mean)),
+        )
+
+    def setting(self, tasks: int) -> Setting:
+        """What agents that meet ``tasks`` tasks of this family are told."""
+        return Setting(self.dim, self.horizon, tasks, self.noise_sd, self.told(), self.prior)
+
+    def draw(self, rng: np.random.Generator) -> Task:
+        """One task: parameter, then noise, then actions, in that order from one generator."""
+        theta = self.prior.mean + self.prior.cholesky @ rng.standard_normal(self.dim)
+        noise = rng.standard_normal(self.horizon)
+        return Task(theta, noise, self.actions.draw(rng, self.horizon))
+
+    def violations(self) -> dict[str, str]:
+        """Which of Assumptions 1-3 fail, and why; empty where the theory applies."""
+        found = {}
+        told, values = self.told(), np.linalg.eigvalsh(self.prior.cov)
+        slack = 1e-9
+        reason = self.actions.violation()
+        if reason is None and not told.action_min > 0:
+            reason = "the lower bound on the eigenvalues of the action covariance is not positive"
+        if reason is None:
+            actual = float(np.linalg.eigvalsh(self.actions.second_moment())[0])
+            if told.action_min > actual * (1 + slack):
+                reason = f"action_min {told.action_min:g} exceeds lambda_min = {actual:g}"
+            elif self.actions.radius > told.radius * (1 + slack):
+                reason = f"actions reach {self.actions.radius:g}, beyond radius {told.radius:g}"
+        if reason is not None:
+            found["Assumption 1"] = reason
+        if not told.prior_min > 0:
+            found["Assumption 2"] = "the lower bound on the eigenvalues of Sigma_* is not positive"
+        elif values[0] < told.prior_min * (1 - slack) or values[-1] > told.prior_max * (1 + slack):
+            found["Assumption 2"] = (
+                f"eigenvalues of Sigma_* span [{values[0]:g}, {values[-1]:g}], outside the bounds "
+                f"[{told.prior_min:g}, {told.prior_max:g}]"
+            )
+        norm = float(np.linalg.norm(self.prior.mean))
+        if norm > told.mean_norm * (1 + slack):
+            found["Assumption 3"] = f"|mu_*| = {norm:g} exceeds the bound {told.mean_norm:g}"
+        return found
+
+
+def paper_family(
+    *, dim: int = 5, horizon: int = 200, actions: int = 20, radius: float = 0.25
+) -> TaskFamily:
+    """The experiment of Section 6: mu_* = 2, Sigma_* with ones and 0.8, sigma = 1."""
+    cov = np.full((dim, dim), 0.8)
+    np.fill_diagonal(cov, 1.0)
+    return TaskFamily(
+        prior=GaussianPrior(np.full(dim, 2.0), cov),
+        actions=UniformBall(dim=dim, radius=radius, count=actions),
+        noise_sd=1.0,
+        horizon=horizon,
+    )

@@ -1,0 +1,1 @@
+"""Estimators of the prior from what tasks leave behind."""

@@ -1,0 +1,83 @@
+"""When a task explores: chooses its action uniformly from the set on offer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from bayesmeta.checks import InputError, real, whole
+from bayesmeta.environment import Setting
+from bayesmeta.theory.constants import exploration_length
+
+
+class Rule(IntEnum):
+    """The codes of the kernels (``kernels/play.py``)."""
+
+    NONE = 0
+    FIRST_STEPS = 1
+    UNTIL_EIGENVALUE = 2
+    RESCUE = 3
+
+
+class Plan(NamedTuple):
+    """An exploration rule as the kernels take it."""
+
+    rule: int
+    tau: int
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """An exploration rule; made by the functions below. ``tau`` None is that of eq. (8)."""
+
+    rule: Rule
+    tau: int | None = 0
+    threshold: float = 0.0
+
+    def plan(self, setting: Setting) -> Plan:
+        """Settle the rule for a setting; a tau longer than the task is refused."""
+        tau = self.tau
+        if tau is None:
+            bounds = setting.bounds
+            if not bounds.action_min > 0:
+                raise InputError(
+                    "tau of eq. (8) needs action_min > 0 (Assumption 1); "
+                    "choose a fixed tau or the eigenvalue rule instead"
+                )
+            tau = exploration_length(
+                setting.dim, setting.tasks, setting.horizon, bounds.radius, bounds.action_min
+            )
+        if tau > setting.horizon:
+            source = " of eq. (8)" if self.tau is None else ""
+            raise InputError(
+                f"tau{source} is {tau} steps but a task has horizon {setting.horizon}; lengthen "
+                "the horizon, or use a smaller fixed tau or the eigenvalue rule"
+            )
+        return Plan(int(self.rule), tau, self.threshold)
+
+
+def no_exploration() -> Exploration:
+    """Never explore."""
+    return Exploration(Rule.NONE)
+
+
+def first_steps(tau: int) -> Exploration:
+    """Explore for the first ``tau`` steps."""
+    return Exploration(Rule.FIRST_STEPS, whole("tau", tau))
+
+
+def theoretical_steps() -> Exploration:
+    """Explore for the tau of eq. (8)."""
+    return Exploration(Rule.FIRST_STEPS, None)
+
+
+def until_eigenvalue(threshold: float) -> Exploration:
+    """Explore until the first time lambda_min(V / sigma^2) >= threshold (Section 6)."""
+    return Exploration(Rule.UNTIL_EIGENVALUE, threshold=real("threshold", threshold, above=0.0))
+
+
+def rescue() -> Exploration:
+    """Explore in the last d steps while the gram has rank below d (All-MTS, Section 6)."""
+    return Exploration(Rule.RESCUE)

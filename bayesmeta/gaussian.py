@@ -1,0 +1,82 @@
+"""The one prior type: a Gaussian over task parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bayesmeta.checks import Array, InputError, array, covariance, real
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPrior:
+    """The prior N(mu, Sigma) of a task's parameter theta.
+
+    ``cov`` may be singular: every update below uses a square root of it, never its inverse.
+    """
+
+    mean: Array
+    cov: Array
+
+    def __post_init__(self) -> None:
+        mean = array("prior mean", self.mean, (None,))
+        if mean.size == 0:
+            raise InputError("prior mean is empty; a task needs at least one dimension")
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "cov", covariance("prior covariance", self.cov, mean.size))
+
+    @classmethod
+    def trusted(cls, mean: Array, cov: Array, cholesky: Array) -> GaussianPrior:
+        """Wrap arrays known to be valid (an estimator's own output) without checking them."""
+        prior = object.__new__(cls)
+        prior.__dict__.update(mean=mean, cov=cov, cholesky=cholesky)
+        return prior
+
+    @property
+    def dim(self) -> int:
+        return int(self.mean.shape[0])
+
+    @cached_property
+    def cholesky(self) -> Array:
+        """The lower triangular L with L L' = Sigma; zero columns where Sigma is singular."""
+        try:
+            return np.linalg.cholesky(self.cov)
+        except np.linalg.LinAlgError:
+            values, vectors = np.linalg.eigh(self.cov)
+            half = vectors * np.sqrt(np.clip(values, 0.0, None))
+            upper = np.linalg.qr(half.T, mode="r")
+            signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
+            return np.ascontiguousarray((upper * signs[:, None]).T)
+
+    def sample(self, rng: np.random.Generator, size: int | None = None) -> Array:
+        """Draws of theta, shape (dim,) or (size, dim)."""
+        shape = (self.dim,) if size is None else (size, self.dim)
+        return self.mean + rng.standard_normal(shape) @ self.cholesky.T
+
+    def widen(self, radius: float) -> GaussianPrior:
+        """Add ``radius`` to every eigenvalue: Sigma + s I, the widening of eq. (12)."""
+        radius = real("radius", radius, least=0.0)
+        return GaussianPrior(self.mean, self.cov + radius * np.eye(self.dim))
+
+    def posterior(self, gram: Array, moment: Array, noise_sd: float) -> tuple[Array, Array]:
+        """Mean and covariance of theta given data, eq. (4); batched over leading axes.
+
+        Written with Sigma = L L' as Sigma_t = L (I + L' V L / sigma^2)^-1 L', which is eq. (4)
+        where Sigma is invertible and remains right where it is not.
+        """
+        variance = real("noise_sd", noise_sd, above=0.0) ** 2
+        gram, moment = np.asarray(gram, float), np.asarray(moment, float)
+        if gram.shape[-2:] != (self.dim, self.dim) or moment.shape != gram.shape[:-1]:
+            raise InputError(
+                f"gram and moment must end in ({self.dim}, {self.dim}) and ({self.dim},), "
+                f"got {gram.shape} and {moment.shape}"
+            )
+        root = self.cholesky
+        inner = np.eye(self.dim) + root.T @ gram @ root / variance
+        cov = root @ np.linalg.solve(inner, np.broadcast_to(root.T, inner.shape))
+        cov = (cov + np.swapaxes(cov, -1, -2)) / 2
+        residual = moment - gram @ self.mean
+        mean = self.mean + np.einsum("...ij,...j->...i", cov, residual) / variance
+        return mean, cov

@@ -1,0 +1,255 @@
+"""The line "play" of Algorithm 1: which of finitely many actions each policy takes.
+
+Every function reads the posterior (mean, root), the actions of the step and the
+randomness of the step, and returns an index; nothing is changed. Row ``step`` of ``draws`` holds
+the step's standard normals: M d of them for a policy with M posterior draws, then one more which,
+through the normal distribution function, is the step's uniform number. ``actions`` is (sets, d, K)
+and ``row`` the set on offer; whole arrays with an index, since a slice costs more than a step.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bayesmeta.kernels.jit import kernel
+
+THOMPSON, GREEDY, BAYES_UCB, OFUL, V_IDS, FREQUENTIST_IDS = range(6)
+
+
+@kernel
+def uniform(draws, step):
+    """The step's uniform number in [0, 1): the last normal through its distribution function."""
+    return min(0.5 * math.erfc(-draws[step, draws.shape[1] - 1] / math.sqrt(2.0)), 1.0 - 1e-16)
+
+
+@kernel
+def explore(draws, step, count):
+    """An action chosen uniformly from the step's set."""
+    return min(int(uniform(draws, step) * count), count - 1)
+
+
+@kernel
+def posterior_draw(mean, root, draws, step, first, sample):
+    """sample = mean + L z, a draw of theta; z starts at column ``first`` of row ``step``."""
+    d = mean.shape[0]
+    for i in range(d):
+        sample[i] = mean[i]
+    for i in range(d):
+        z = draws[step, first + i]
+        for j in range(i, d):
+            sample[j] += z * root[i, j]
+
+
+@kernel
+def best_action(actions, row, theta, scores):
+    """argmax of a' theta, the first where several tie."""
+    _, d, count = actions.shape
+    for k in range(count):
+        scores[k] = 0.0
+    for i in range(d):
+        weight = theta[i]
+        for k in range(count):
+            scores[k] += weight * actions[row, i, k]
+    top = scores[0]
+    for k in range(1, count):
+        top = max(top, scores[k])
+    best = 0  # a second look costs less than a branch that no processor can foresee
+    while scores[best] < top:
+        best += 1
+    return best
+
+
+@kernel
+def squared_widths(root, actions, row):
+    """a' Sigma_t a for every action of the set."""
+    _, d, count = actions.shape
+    part, total = np.empty(count), np.zeros(count)
+    for i in range(d):
+        for k in range(count):
+            part[k] = 0.0
+        for j in range(i, d):
+            weight = root[i, j]
+            for k in range(count):
+                part[k] += weight * actions[row, j, k]
+        for k in range(count):
+            total[k] += part[k] * part[k]
+    return total
+
+
+@kernel
+def optimistic(mean, root, actions, row, width, scores):
+    """argmax of a' mean + width sqrt(a' Sigma_t a)."""
+    best_action(actions, row, mean, scores)
+    squares = squared_widths(root, actions, row)
+    best = 0
+    for k in range(actions.shape[2]):
+        scores[k] += width * math.sqrt(squares[k])
+        if scores[k] > scores[best]:
+            best = k
+    return best
+
+
+@kernel
+def confidence_width(root, variance, ridge, bound, delta):
+    """The width of a confidence set, sqrt(beta_t) / sigma, where sqrt(beta_t) is
+    sigma sqrt(logdet(V/ridge) + 2 ln(1/delta)) + sqrt(ridge) bound.
+
+    The state of a frequentist policy is that of the prior N(0, sigma^2/ridge I), so that
+    Sigma_t = sigma^2 V^-1 with V = ridge I + gram, and |a| in the norm of V^-1 is
+    sqrt(a' Sigma_t a) / sigma.
+    """
+    d = root.shape[0]
+    logdet = 0.0
+    for i in range(d):
+        logdet += math.log(variance / ridge / (root[i, i] * root[i, i]))
+    sd = math.sqrt(variance)
+    # rounding can leave the log-determinant of an untouched prior a hair below zero
+    root_beta = sd * math.sqrt(max(logdet, 0.0) - 2.0 * math.log(delta)) + math.sqrt(ridge) * bound
+    return root_beta / sd
+
+
+@kernel
+def smallest_ratio(gap, information):
+    """argmin of gap^2 / information; where no action informs, the smallest gap."""
+    best = -1
+    lowest = math.inf
+    for k in range(gap.shape[0]):
+        if information[k] > 0.0:
+            ratio = gap[k] * gap[k] / information[k]
+            if ratio < lowest:
+                lowest = ratio
+                best = k
+    if best >= 0:
+        return best
+    best = 0
+    for k in range(1, gap.shape[0]):
+        if gap[k] < gap[best]:
+            best = k
+    return best
+
+
+@kernel
+def two_point(gap, information, u):
+    """Sample the law on actions that minimises (E gap)^2 / E information.
+
+    Some minimiser has at most two actions in its support (Russo and Van Roy, Proposition 6). On a
+    pair the ratio is convex in the weight q of the first, with its stationary point at
+    q = gap_j / (gap_j - gap_i) - 2 info_j / (info_i - info_j).
+    """
+    first = smallest_ratio(gap, information)
+    second, weight = first, 1.0
+    if not information[first] > 0.0:
+        return first
+    lowest = gap[first] * gap[first] / information[first]
+    count = gap.shape[0]
+    for i in range(count):
+        for j in range(i + 1, count):
+            dg = gap[i] - gap[j]
+            di = information[i] - information[j]
+            if dg == 0.0 or di == 0.0:
+                continue
+            q = -gap[j] / dg - 2.0 * information[j] / di
+            if not 0.0 < q < 1.0:
+                continue
+            mean_information = q * information[i] + (1.0 - q) * information[j]
+            if not mean_information > 0.0:
+                continue
+            mean_gap = q * gap[i] + (1.0 - q) * gap[j]
+            ratio = mean_gap * mean_gap / mean_information
+            if ratio < lowest:
+                lowest, first, second, weight = ratio, i, j, q
+    return first if u < weight else second
+
+
+@kernel
+def v_ids(mean, root, actions, row, draws, step, scores, sample):
+    """Variance-based IDS of Russo and Van Roy from M posterior draws.
+
+    gap_a = E max_b b' theta - a' E theta and v_a = sum_b p(b) (a' (E[theta | b best] - E theta))^2,
+    all expectations over the draws.
+    """
+    _, d, count = actions.shape
+    size = (draws.shape[1] - 1) // d
+    times_best = np.zeros(count)
+    sums = np.zeros((count, d))
+    centre = np.zeros(d)
+    highest = 0.0
+    for m in range(size):
+        posterior_draw(mean, root, draws, step, m * d, sample)
+        k = best_action(actions, row, sample, scores)
+        highest += scores[k]
+        times_best[k] += 1.0
+        for i in range(d):
+            sums[k, i] += sample[i]
+            centre[i] += sample[i]
+    for i in range(d):
+        centre[i] /= size
+    spread = np.zeros((d, d))
+    for k in range(count):
+        if times_best[k] > 0.0:
+            for i in range(d):
+                sums[k, i] = sums[k, i] / times_best[k] - centre[i]
+            for i in range(d):
+                for j in range(d):
+                    spread[i, j] += times_best[k] / size * sums[k, i] * sums[k, j]
+    gap = np.empty(count)
+    information = np.empty(count)
+    for k in range(count):
+        value = 0.0
+        variance = 0.0
+        for i in range(d):
+            value += actions[row, i, k] * centre[i]
+            for j in range(d):
+                variance += actions[row, i, k] * spread[i, j] * actions[row, j, k]
+        gap[k] = max(highest / size - value, 0.0)
+        information[k] = variance
+    return two_point(gap, information, uniform(draws, step))
+
+
+@kernel
+def frequentist_ids(
+    mean, root, actions, row, draws, step, variance, ridge, bound, delta, randomised, scores
+):  # fmt: skip
+    """The IDS of Kirschner and Krause: gap = max UCB - LCB, information = ln(1 + |a|^2_{V^-1})."""
+    count = actions.shape[2]
+    width = confidence_width(root, variance, ridge, bound, delta)
+    best_action(actions, row, mean, scores)
+    gap = np.empty(count)
+    information = np.empty(count)
+    highest = -math.inf
+    squares = squared_widths(root, actions, row)
+    for k in range(count):
+        information[k] = math.log1p(squares[k] / variance)
+        reach = width * math.sqrt(squares[k])
+        gap[k] = reach - scores[k]
+        highest = max(highest, scores[k] + reach)
+    for k in range(count):
+        gap[k] += highest
+    if randomised:
+        return two_point(gap, information, uniform(draws, step))
+    return smallest_ratio(gap, information)
+
+
+@kernel
+def choose(
+    policy, options, quantile, mean, root, actions, row, draws, step, variance, scores, sample
+):  # fmt: skip
+    """The action ``policy`` takes; ``options`` is (ridge, bound, delta, randomised)."""
+    if policy == THOMPSON:
+        posterior_draw(mean, root, draws, step, 0, sample)
+        return best_action(actions, row, sample, scores)
+    if policy == GREEDY:
+        return best_action(actions, row, mean, scores)
+    if policy == BAYES_UCB:
+        return optimistic(mean, root, actions, row, quantile, scores)
+    if policy == OFUL:
+        width = confidence_width(root, variance, options[0], options[1], options[2])
+        return optimistic(mean, root, actions, row, width, scores)
+    if policy == V_IDS:
+        return v_ids(mean, root, actions, row, draws, step, scores, sample)
+    return frequentist_ids(
+        mean, root, actions, row, draws, step, variance,
+        options[0], options[1], options[2], options[3] > 0.0, scores,
+    )  # fmt: skip

@@ -1,0 +1,14 @@
+"""How every kernel is compiled: cached on disk, IEEE division instead of Python's exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+
+def kernel[F: Callable[..., Any]](function: F) -> F:
+    """Compile for speed without changing results: no fast-math, so bits do not depend on luck."""
+    compiled: F = numba.njit(cache=True, error_model="numpy")(function)
+    return compiled

@@ -1,0 +1,152 @@
+"""How an agent comes by its prior: oracles, and the moment estimator of Algorithm 2.
+
+A learner is a frozen description with three methods; its memory is a value they pass along. An
+agent whose prior comes from somewhere else is one more learner of this shape.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from bayesmeta.checks import Array, InputError
+from bayesmeta.environment import Setting
+from bayesmeta.estimators import moment
+from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.theory.constants import widening_constant
+
+
+class Finished(NamedTuple):
+    """What a finished task leaves behind: the statistics of all its steps, and of the steps of
+    the exploration that opened it."""
+
+    gram: Array
+    moment: Array
+    count: int
+    energy: float
+    early_gram: Array
+    early_moment: Array
+    early_count: int
+    early_energy: float
+
+
+class Learner(Protocol):
+    """What an agent asks of whatever provides its prior."""
+
+    @property
+    def all_steps(self) -> bool:
+        """Whether it learns from all steps of a task; if not, a simulator may spare itself the
+        statistics of the steps after the opening exploration."""
+
+    def start(self, setting: Setting) -> Any:
+        """The memory before the first task."""
+
+    def observe(self, memory: Any, task: Finished) -> Any:
+        """The memory after one more task. The arrays of ``task`` are reused: copy what you keep."""
+
+    def estimate(self, memory: Any, setting: Setting, rng: np.random.Generator) -> PriorEstimate:
+        """The prior for the next task."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A prior fixed from the start: no learning."""
+
+    mean: str = "known"
+    cov: str = "known"
+    scale: float = 1.0
+
+    @property
+    def all_steps(self) -> bool:
+        return False
+
+    def start(self, setting: Setting) -> PriorEstimate:
+        d, truth = setting.dim, setting.truth
+        if truth is None and "known" in (self.mean, self.cov):
+            raise InputError(
+                "this agent knows part of the true prior, so the setting must carry it: "
+                "give truth=GaussianPrior(...), or use an agent that learns"
+            )
+        mean = truth.mean if truth is not None and self.mean == "known" else np.zeros(d)
+        if truth is not None and self.cov == "known":
+            cov = self.scale * truth.cov
+        else:
+            cov = self.scale * setting.bounds.prior_max * np.eye(d)
+        return PriorEstimate(GaussianPrior(mean, cov), Status.GIVEN)
+
+    def observe(self, memory: PriorEstimate, task: Finished) -> PriorEstimate:
+        return memory
+
+    def estimate(
+        self, memory: PriorEstimate, setting: Setting, rng: np.random.Generator
+    ) -> PriorEstimate:
+        return memory
+
+
+KNOWN = Given()
+"""N(mu_*, Sigma_*): KTS."""
+KNOWN_MEAN = Given(cov="bound")
+"""N(mu_*, lambda_max I): KMTS."""
+UNKNOWN = Given(mean="zero", cov="bound")
+"""N(0, lambda_max I): UKTS, and the warm-up of Figure 1."""
+
+
+class MomentMemory(NamedTuple):
+    """The running moments and the widening constant settled at the start."""
+
+    state: Any
+    constant: float
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Algorithm 2: mean and bias-corrected covariance of OLS estimates, widened, eqs. (9)-(12).
+
+    ``all_steps`` uses every step of a task, otherwise only its opening exploration, as the theory
+    has it. ``widening`` is c_w; None is the theoretical constant.
+    """
+
+    all_steps: bool = False
+    widening: float | None = None
+
+    def start(self, setting: Setting) -> MomentMemory:
+        bounds = setting.bounds
+        if self.widening is not None:
+            constant = self.widening
+        elif bounds.action_min > 0:
+            constant = widening_constant(
+                setting.dim, setting.noise_sd, bounds.action_min, bounds.prior_max
+            )
+        else:
+            raise InputError(
+                "the theoretical c_w needs action_min > 0 (Assumption 1); give widening= instead"
+            )
+        if not bounds.prior_min > 0:
+            raise InputError(
+                "learning by moments needs prior_min > 0 (Assumption 2): it is what eigenvalues "
+                "are raised to when the estimate is not positive definite"
+            )
+        return MomentMemory(moment.empty(setting.dim), constant)
+
+    def observe(self, memory: MomentMemory, task: Finished) -> MomentMemory:
+        if self.all_steps:
+            moment.observe(*memory.state, task.gram, task.moment)
+        else:
+            moment.observe(*memory.state, task.early_gram, task.early_moment)
+        return memory
+
+    def estimate(
+        self, memory: MomentMemory, setting: Setting, rng: np.random.Generator
+    ) -> PriorEstimate:
+        tasks, mean, scatter, inverse_grams = memory.state
+        if tasks[0] < 2:
+            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
+        cov, cholesky, raw, raised = moment.widened(
+            tasks, scatter, inverse_grams,
+            setting.noise_sd**2, setting.horizon, memory.constant, setting.bounds.prior_min,
+        )  # fmt: skip
+        prior = GaussianPrior.trusted(mean.copy(), cov, cholesky)
+        return PriorEstimate(prior, Status.RAISED if raised else Status.OK, raw)

@@ -1,0 +1,253 @@
+"""An agent at work: task by task and step by step (ask and tell), or a drawn task in one go."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bayesmeta.agents import Agent
+from bayesmeta.checks import Array, InputError, array, real
+from bayesmeta.environment import Setting, Task
+from bayesmeta.estimators.estimate import PriorEstimate
+from bayesmeta.exploration import Rule
+from bayesmeta.kernels import choose, play
+from bayesmeta.kernels.linalg import update_posterior
+from bayesmeta.learners import Finished
+from bayesmeta.policies import Policy
+from bayesmeta.streams import stream
+
+
+class Outcome(NamedTuple):
+    """A task played through: regret against the best actions, and how long it explored."""
+
+    regret: float
+    explored: int
+    chosen: Array
+    rewards: Array
+
+
+class Player:
+    """One agent meeting one task after another.
+
+    On a live problem::
+
+        player = Player(ROSTER["All-MTS"], Setting(...), seed=1)
+        for each task:
+            player.start_task()
+            for each step:
+                k = player.ask(actions)      # (K, d) array -> index of the action to take
+                player.tell(reward)
+            player.end_task()
+
+    Between any two calls a player can be pickled, and goes on elsewhere as if nothing happened.
+    Played through a simulator's tasks it makes the choices ``play`` makes in one go: both use the
+    same kernels and the same random stream, that of (seed, run, agent name).
+    """
+
+    def __init__(self, agent: Agent, setting: Setting, *, seed: int = 0, run: int = 0) -> None:
+        self.agent, self.setting = agent, setting
+        self.tasks_seen = 0
+        self._plan = agent.exploration.plan(setting)
+        self._keep = agent.learner.all_steps or agent.exploration.rule is Rule.RESCUE
+        self._warmup = agent.warmup_tasks(setting)
+        self._rng = stream(seed, run, agent.name)
+        self._learner_rng = stream(seed, run, agent.name + "/learner")
+        self._memory: Any = agent.learner.start(setting)
+        self._warmup_memory: Any = agent.warmup_prior.start(setting) if self._warmup else None
+        d = setting.dim
+        self._variance = setting.noise_sd**2
+        self._mean, self._root = np.empty(d), np.empty((d, d))
+        self._gram, self._moment = np.zeros((d, d)), np.zeros(d)
+        self._early_gram, self._early_moment = np.zeros((d, d)), np.zeros(d)
+        self._estimate: PriorEstimate | None = None
+        self._policy = agent.policy
+        self._schedule: _Schedule | None = None
+        self._in_task = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self._step = self._early_count = 0
+        self._energy = self._early_energy = 0.0
+        self._opening = True
+        self._action: Array | None = None
+
+    @property
+    def estimate(self) -> PriorEstimate:
+        """The prior in use, with its status; from ``start_task`` on."""
+        if self._estimate is None:
+            raise InputError("no prior yet: call start_task first")
+        return self._estimate
+
+    def start_task(self) -> PriorEstimate:
+        """Settle the prior of the next task."""
+        if self._in_task:
+            raise InputError("a task is under way: call end_task before start_task")
+        agent, setting = self.agent, self.setting
+        if self.tasks_seen < self._warmup:
+            policy = agent.warmup_policy or agent.policy
+            estimate = agent.warmup_prior.estimate(self._warmup_memory, setting, self._learner_rng)
+        else:
+            policy = agent.policy
+            estimate = agent.learner.estimate(self._memory, setting, self._learner_rng)
+        if not policy.uses_prior:
+            estimate = PriorEstimate(policy.own_prior(setting), estimate.status)
+        self._policy, self._estimate = policy, estimate
+        self._mean[:] = estimate.prior.mean
+        self._root[:] = estimate.prior.cholesky.T
+        self._in_task = True
+        return estimate
+
+    def ask(self, actions: Array | None = None) -> Any:
+        """The index of the action to take of the (K, d) actions on offer.
+
+        Without actions the whole ball of radius ``setting.bounds.radius`` is on offer, and the
+        answer is the action itself.
+        """
+        self._require_task("ask")
+        if self._action is not None:
+            raise InputError("the last action has no reward yet: call tell before ask")
+        if self._step >= self.setting.horizon:
+            raise InputError(f"the task is over after {self.setting.horizon} steps: call end_task")
+        d = self.setting.dim
+        self._policy.check_actions(None if actions is None else len(actions))
+        if actions is not None:
+            actions = array("actions", actions, (None, d))
+            if len(actions) == 0:
+                raise InputError("actions is empty; offer at least one")
+        draws = self._rng.standard_normal((1, self._policy.normals(d)))
+        exploring = play.explores(
+            *self._plan, self._step, self.setting.horizon, self._opening,
+            self._gram, self._variance, np.empty((d, d)),
+        )  # fmt: skip
+        if not exploring:
+            self._close_opening()
+        if actions is None:
+            taken = np.empty(d)
+            play.ball_action(
+                int(self._policy.scheme), self.setting.bounds.radius, exploring,
+                self._mean, self._root, draws, 0, np.empty(d), taken,
+            )  # fmt: skip
+            self._action = taken
+            return taken.copy()
+        if exploring:
+            k = choose.explore(draws, 0, len(actions))
+        else:
+            k = choose.choose(
+                int(self._policy.scheme), self._policy.options(),
+                self._policy.quantile(self._step), self._mean, self._root,
+                np.ascontiguousarray(actions.T)[None], 0, draws, 0, self._variance,
+                np.empty(len(actions)), np.empty(d),
+            )  # fmt: skip
+        self._action = actions[k].copy()
+        return int(k)
+
+    def tell(self, reward: float) -> None:
+        """The reward of the action last asked for."""
+        self._require_task("tell")
+        if self._action is None:
+            raise InputError("no action awaits a reward: call ask before tell")
+        reward = real("reward", reward)
+        d = self.setting.dim
+        play.accumulate(self._action, reward, self._gram, self._moment)
+        update_posterior(
+            self._mean, self._root, self._action, reward, self._variance, np.empty(d), np.empty(d)
+        )
+        self._energy += reward * reward
+        self._step += 1
+        self._action = None
+
+    def end_task(self) -> None:
+        """Let the learner see the task; an action whose reward was never told is forgotten."""
+        self._require_task("end_task")
+        self._close_opening()
+        # the steps not played consume their share of randomness, so that the next task finds it
+        rest = self.setting.horizon - self._step - (self._action is not None)
+        self._rng.standard_normal(rest * self._policy.normals(self.setting.dim))
+        play.mirror(self._gram)
+        play.mirror(self._early_gram)
+        self._finish(self._step, self._energy, self._early_count, self._early_energy)
+        self._gram[:], self._moment[:] = 0.0, 0.0
+        self._clear()
+
+    def play(self, task: Task, values: Array | None, best: Array | None) -> Outcome:
+        """Play a drawn task from start to end, in one kernel.
+
+        ``values`` are the mean rewards of the task's actions and ``best`` the highest of each
+        step (None for the whole ball); the simulator computes them once for all agents. The
+        arrays of the outcome are reused by the next task.
+        """
+        self._require_task("play")
+        if self._step or self._action is not None:
+            raise InputError("play needs a task no step of which has been played")
+        schedule = self._schedule
+        if schedule is None or schedule.policy is not self._policy:
+            schedule = self._schedule = _Schedule.of(self._policy, self.setting)
+        self._rng.standard_normal(out=schedule.draws)
+        if task.actions is None:
+            regret, opening, explored, early_energy, energy = play.play_ball(
+                schedule.scheme, *self._plan, self._keep, self.setting.bounds.radius,
+                task.theta, task.noise, schedule.draws, self._variance,
+                self._mean, self._root, self._gram, self._moment,
+                self._early_gram, self._early_moment, schedule.taken, schedule.rewards,
+            )  # fmt: skip
+            chosen = schedule.taken
+        else:
+            regret, opening, explored, early_energy, energy = play.play(
+                schedule.scheme, schedule.options, schedule.quantiles, *self._plan, self._keep,
+                task.actions, values, best, task.noise, schedule.draws, self._variance,
+                self._mean, self._root, self._gram, self._moment,
+                self._early_gram, self._early_moment, schedule.chosen, schedule.rewards,
+            )  # fmt: skip
+            chosen = schedule.chosen
+        self._finish(self.setting.horizon, energy, opening, early_energy)
+        return Outcome(regret, explored, chosen, schedule.rewards)
+
+    def _close_opening(self) -> None:
+        if self._opening:
+            self._opening = False
+            self._early_gram[:], self._early_moment[:] = self._gram, self._moment
+            self._early_count, self._early_energy = self._step, self._energy
+
+    def _finish(self, count: int, energy: float, early_count: int, early_energy: float) -> None:
+        finished = Finished(
+            self._gram, self._moment, count, energy,
+            self._early_gram, self._early_moment, early_count, early_energy,
+        )  # fmt: skip
+        self._memory = self.agent.learner.observe(self._memory, finished)
+        self.tasks_seen += 1
+        self._in_task = False
+
+    def _require_task(self, call: str) -> None:
+        if not self._in_task:
+            raise InputError(f"no task is under way: call start_task before {call}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_schedule": None}
+
+
+class _Schedule(NamedTuple):
+    """What playing whole tasks with one policy needs, made once: numbers and buffers."""
+
+    policy: Policy
+    scheme: int
+    options: Array
+    quantiles: Array
+    draws: Array
+    chosen: Array
+    taken: Array
+    rewards: Array
+
+    @classmethod
+    def of(cls, policy: Policy, setting: Setting) -> _Schedule:
+        steps = range(setting.horizon)
+        return cls(
+            policy,
+            int(policy.scheme),
+            policy.options(),
+            np.array([policy.quantile(step) for step in steps]),
+            np.empty((len(steps), policy.normals(setting.dim))),
+            np.empty(len(steps), dtype=np.int64),
+            np.empty((len(steps), setting.dim)),
+            np.empty(len(steps)),
+        )

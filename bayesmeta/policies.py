@@ -1,0 +1,121 @@
+"""The quasi-Bayesian schemes inside a task: the line "play" of Algorithm 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+from statistics import NormalDist
+
+import numpy as np
+
+from bayesmeta.checks import Array, InputError, real, whole
+from bayesmeta.environment import Setting
+from bayesmeta.gaussian import GaussianPrior
+
+
+class Scheme(IntEnum):
+    """The codes of the kernels (``kernels/choose.py``)."""
+
+    THOMPSON = 0
+    GREEDY = 1
+    BAYES_UCB = 2
+    OFUL = 3
+    V_IDS = 4
+    FREQUENTIST_IDS = 5
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A scheme and its numbers; made by the functions below."""
+
+    scheme: Scheme
+    posterior_draws: int = 1
+    ridge: float = 1.0
+    norm_bound: float = 0.0
+    delta: float = 0.05
+    randomised: bool = False
+
+    @property
+    def needs_finite_actions(self) -> bool:
+        """Whether the scheme compares actions one by one."""
+        return self.scheme not in (Scheme.THOMPSON, Scheme.GREEDY)
+
+    @property
+    def uses_prior(self) -> bool:
+        """Whether the scheme starts from the agent's prior; the frequentist ones do not."""
+        return self.scheme not in (Scheme.OFUL, Scheme.FREQUENTIST_IDS)
+
+    def own_prior(self, setting: Setting) -> GaussianPrior:
+        """The state a frequentist scheme starts from: N(0, sigma^2/ridge I) is V = ridge I."""
+        d = setting.dim
+        return GaussianPrior(np.zeros(d), setting.noise_sd**2 / self.ridge * np.eye(d))
+
+    def normals(self, dim: int) -> int:
+        """Standard normals a step consumes: the posterior draws and one for a uniform number."""
+        return self.posterior_draws * dim + 1
+
+    def options(self) -> Array:
+        """(ridge, bound, delta, randomised), as the kernels take them."""
+        return np.array([self.ridge, self.norm_bound, self.delta, float(self.randomised)])
+
+    def quantile(self, step: int) -> float:
+        """The width of Bayes-UCB at step t = ``step`` + 1: the normal quantile of 1 - 1/(t + 1)."""
+        return _quantile(step) if self.scheme is Scheme.BAYES_UCB else 0.0
+
+    def check_actions(self, count: int | None) -> None:
+        """Refuse the whole ball where finitely many actions are needed."""
+        if count is None and self.needs_finite_actions:
+            raise InputError(
+                f"policy {self.scheme.name.lower()} compares finitely many actions and cannot be "
+                "given the whole ball; use Thompson sampling or greedy, or draw a finite set"
+            )
+
+
+@cache
+def _quantile(step: int) -> float:
+    return NormalDist().inv_cdf(1 - 1 / (step + 2))
+
+
+def thompson() -> Policy:
+    """Thompson Sampling: the best action under one draw from the posterior."""
+    return Policy(Scheme.THOMPSON)
+
+
+def greedy() -> Policy:
+    """The best action under the posterior mean."""
+    return Policy(Scheme.GREEDY)
+
+
+def bayes_ucb() -> Policy:
+    """Bayes-UCB (Kaufmann et al.): the best posterior quantile of level 1 - 1/(t + 1)."""
+    return Policy(Scheme.BAYES_UCB)
+
+
+def v_ids(draws: int = 100) -> Policy:
+    """Variance-based Information Directed Sampling (Russo and Van Roy) from posterior draws."""
+    return Policy(Scheme.V_IDS, whole("draws", draws, least=2))
+
+
+def oful(norm_bound: float, *, delta: float = 0.05, ridge: float = 1.0) -> Policy:
+    """OFUL (Abbasi-Yadkori et al.); ``norm_bound`` bounds |theta|."""
+    return Policy(Scheme.OFUL, **_frequentist(norm_bound, delta, ridge))
+
+
+def frequentist_ids(
+    norm_bound: float, *, randomised: bool = False, delta: float = 0.05, ridge: float = 1.0
+) -> Policy:
+    """The IDS of Kirschner and Krause, deterministic or randomised over two actions."""
+    numbers = _frequentist(norm_bound, delta, ridge)
+    return Policy(Scheme.FREQUENTIST_IDS, randomised=bool(randomised), **numbers)
+
+
+def _frequentist(norm_bound: float, delta: float, ridge: float) -> dict[str, float]:
+    delta = real("delta", delta, above=0.0)
+    if delta >= 1:
+        raise InputError(f"delta must be below 1, got {delta:g}")
+    return {
+        "norm_bound": real("norm_bound", norm_bound, least=0.0),
+        "delta": delta,
+        "ridge": real("ridge", ridge, above=0.0),
+    }
