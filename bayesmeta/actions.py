@@ -109,6 +109,7 @@ class TruncatedGaussian(_Law):
 
     @cached_property
     def _axes(self) -> tuple[Array, Array]:
+        assert self.cov is not None  # settled when made
         values, vectors = np.linalg.eigh(self.cov)
         return values, vectors
 

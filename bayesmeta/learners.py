@@ -25,11 +25,11 @@ class Finished(NamedTuple):
 
     gram: Array
     moment: Array
-    count: int
+    steps: int
     energy: float
     early_gram: Array
     early_moment: Array
-    early_count: int
+    early_steps: int
     early_energy: float
 
 

@@ -99,23 +99,26 @@ def v_ids(draws: int = 100) -> Policy:
 
 def oful(norm_bound: float, *, delta: float = 0.05, ridge: float = 1.0) -> Policy:
     """OFUL (Abbasi-Yadkori et al.); ``norm_bound`` bounds |theta|."""
-    return Policy(Scheme.OFUL, **_frequentist(norm_bound, delta, ridge))
+    return _frequentist(Scheme.OFUL, norm_bound, delta, ridge, False)
 
 
 def frequentist_ids(
     norm_bound: float, *, randomised: bool = False, delta: float = 0.05, ridge: float = 1.0
 ) -> Policy:
     """The IDS of Kirschner and Krause, deterministic or randomised over two actions."""
-    numbers = _frequentist(norm_bound, delta, ridge)
-    return Policy(Scheme.FREQUENTIST_IDS, randomised=bool(randomised), **numbers)
+    return _frequentist(Scheme.FREQUENTIST_IDS, norm_bound, delta, ridge, randomised)
 
 
-def _frequentist(norm_bound: float, delta: float, ridge: float) -> dict[str, float]:
+def _frequentist(
+    scheme: Scheme, norm_bound: float, delta: float, ridge: float, randomised: bool
+) -> Policy:
     delta = real("delta", delta, above=0.0)
     if delta >= 1:
         raise InputError(f"delta must be below 1, got {delta:g}")
-    return {
-        "norm_bound": real("norm_bound", norm_bound, least=0.0),
-        "delta": delta,
-        "ridge": real("ridge", ridge, above=0.0),
-    }
+    return Policy(
+        scheme,
+        ridge=real("ridge", ridge, above=0.0),
+        norm_bound=real("norm_bound", norm_bound, least=0.0),
+        delta=delta,
+        randomised=bool(randomised),
+    )

@@ -34,7 +34,7 @@ def empty(dim: int) -> MomentState:
 
 
 @kernel
-def observe(tasks, mean, scatter, inverse_grams, gram, moment):  # type: ignore[no-untyped-def]
+def observe(tasks, mean, scatter, inverse_grams, gram, moment):
     """Add one task; one without an invertible gram is passed over and counted."""
     if not has_full_rank(gram, np.empty_like(gram)):
         tasks[1] += 1
@@ -49,7 +49,7 @@ def observe(tasks, mean, scatter, inverse_grams, gram, moment):  # type: ignore[
 
 
 @kernel
-def covariance(tasks, scatter, inverse_grams, variance):  # type: ignore[no-untyped-def]
+def covariance(tasks, scatter, inverse_grams, variance):
     """Bias-corrected covariance, eq. (11): the scatter of the OLS estimates less their noise."""
     k = tasks[0]
     estimate = scatter / (k - 1) - variance / k * inverse_grams
@@ -57,7 +57,7 @@ def covariance(tasks, scatter, inverse_grams, variance):  # type: ignore[no-unty
 
 
 @kernel
-def widened(tasks, scatter, inverse_grams, variance, horizon, constant, floor):  # type: ignore[no-untyped-def]
+def widened(tasks, scatter, inverse_grams, variance, horizon, constant, floor):
     """The covariance handed to the next task, eq. (12), and how it came about.
 
     Returns it, its Cholesky factor, the raw estimate of eq. (11), and whether eigenvalues had to

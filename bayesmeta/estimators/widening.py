@@ -10,13 +10,13 @@ from bayesmeta.kernels.jit import kernel
 
 
 @kernel
-def widening_radius(n, dim, horizon, constant):  # type: ignore[no-untyped-def]
+def widening_radius(n, dim, horizon, constant):
     """s = c_w sqrt((5d + 2 ln(d n T)) / (n - 1)) before the n-th task, eq. (12)."""
     return constant * math.sqrt((5 * dim + 2 * math.log(dim * n * horizon)) / (n - 1))
 
 
 @kernel
-def raise_eigenvalues(cov, floor):  # type: ignore[no-untyped-def]
+def raise_eigenvalues(cov, floor):
     """Raise the eigenvalues of ``cov`` below ``floor`` to it, in place."""
     values, vectors = np.linalg.eigh(cov)
     lifted = (vectors * np.maximum(values, floor)) @ vectors.T

@@ -8,7 +8,7 @@ from typing import Any
 import numba
 
 
-def kernel[F: Callable[..., Any]](function: F) -> F:
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for speed without changing results: no fast-math, so bits do not depend on luck."""
-    compiled: F = numba.njit(cache=True, error_model="numpy")(function)
+    compiled: Callable[..., Any] = numba.njit(cache=True, error_model="numpy")(function)
     return compiled

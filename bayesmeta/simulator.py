@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import platform
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from functools import partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesmeta.agents import Agent
-from bayesmeta.checks import Array
+from bayesmeta.agents import Agent, with_references
+from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.kernels.draw import mean_rewards
 from bayesmeta.player import Player
+from bayesmeta.pool import Tick, each_run
 from bayesmeta.streams import ENVIRONMENT, stream
 
 if TYPE_CHECKING:
     pass
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 VARIABLES = {
     "regret": "Bayesian regret of the task, eq. (1)",
@@ -125,3 +134,96 @@ def simulate_run(
         "exploration_steps": explored,
         "not_positive_definite": raised,
     }
+
+
+def simulate(
+    family: TaskFamily,
+    agents: Iterable[Agent],
+    *,
+    tasks: int,
+    runs: int = 1,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int], None] | None = None,
+) -> xr.Dataset:
+    """A record with dimensions (run, agent, task): everything in ``VARIABLES``.
+
+    The agents' references are played too, so that relative regret is defined. The same seed gives
+    the same bits whatever ``jobs`` (processes) is. ``progress`` is called with the number of
+    tasks done in all runs together.
+    """
+    tasks, runs = whole("tasks", tasks, least=1), whole("runs", runs, least=1)
+    seed, jobs = whole("seed", seed), whole("jobs", jobs, least=1)
+    rows = with_references(agents)
+    if not rows:
+        raise InputError("agents is empty; name at least one")
+    for agent in rows:  # refuse what cannot be played before any process is started
+        agent.policy.check_actions(family.actions.count)
+        Player(agent, family.setting(tasks))
+    if jobs > 1 and runs > 1:
+        # compile (or load) the kernels here, so that the processes find them in the cache
+        most = max(agent.warmup_tasks(family.setting(tasks)) for agent in rows)
+        simulate_run(family, rows, tasks=min(tasks, most + 2))
+    work = partial(_one_run, family, rows, tasks, seed)
+    return _record(family, rows, tasks, seed, each_run(work, runs, jobs, progress))
+
+
+def _one_run(
+    family: TaskFamily, agents: list[Agent], tasks: int, seed: int, run: int, tick: Tick
+) -> dict[str, Array]:
+    return simulate_run(family, agents, tasks=tasks, run=run, seed=seed, progress=tick)
+
+
+def _record(
+    family: TaskFamily,
+    agents: list[Agent],
+    tasks: int,
+    seed: int,
+    results: list[dict[str, Array]],
+) -> xr.Dataset:
+    import xarray as xr
+
+    names = [agent.name for agent in agents]
+    arrays = {name: np.stack([result[name] for result in results]) for name in results[0]}
+    reference = [names.index(agent.reference) for agent in agents]
+    arrays["relative_regret"] = arrays["regret"] - arrays["regret"][:, reference]
+    settings = {
+        "family": describe_family(family),
+        "agents": [repr(agent) for agent in agents],
+        "tasks": tasks,
+        "runs": len(results),
+        "seed": seed,
+    }
+    return xr.Dataset(
+        {
+            name: (("run", "agent", "task"), arrays[name], {"long_name": text})
+            for name, text in VARIABLES.items()
+        },
+        coords={
+            "run": np.arange(len(results)),
+            "agent": names,
+            "task": np.arange(1, tasks + 1),
+            "reference": ("agent", [agent.reference for agent in agents]),
+            "warmup": ("agent", [agent.warmup_tasks(family.setting(tasks)) for agent in agents]),
+        },
+        attrs={"settings": json.dumps(settings), "versions": json.dumps(versions())},
+    )
+
+
+def describe_family(family: TaskFamily) -> dict[str, object]:
+    """All that defines a family, as plain data."""
+    return {
+        "mean": family.prior.mean.tolist(),
+        "cov": family.prior.cov.tolist(),
+        "noise_sd": family.noise_sd,
+        "horizon": family.horizon,
+        "actions": repr(family.actions),
+        "bounds": asdict(family.told()),
+        "violations": family.violations(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """What the bits of a record depend on."""
+    packages = ("bayesmeta", "numpy", "numba", "xarray")
+    return {"python": platform.python_version()} | {name: version(name) for name in packages}

@@ -1,0 +1,56 @@
+"""Metalearning linear bandits by prior update: agents, estimators, and checks of every claim."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_HOME = {
+    "gaussian": ("GaussianPrior",),
+    "statistics": ("TaskStatistics",),
+    "actions": (
+        "FiniteSet",
+        "RadialDensity",
+        "TruncatedGaussian",
+        "UniformBall",
+        "WholeBall",
+        "unit_vectors",
+    ),
+    "environment": ("Bounds", "Setting", "Task", "TaskFamily", "paper_family"),
+    "exploration": (
+        "first_steps",
+        "no_exploration",
+        "rescue",
+        "theoretical_steps",
+        "until_eigenvalue",
+    ),
+    "policies": ("bayes_ucb", "frequentist_ids", "greedy", "oful", "thompson", "v_ids"),
+    "estimators.estimate": ("PriorEstimate", "Status"),
+    "learners": ("KNOWN", "KNOWN_MEAN", "UNKNOWN", "Given", "Moments"),
+    "agents": ("FIGURE_1", "ROSTER", "Agent", "find_agents"),
+    "player": ("Player",),
+    "simulator": ("simulate",),
+    "records": ("read_record", "thin", "write_record"),
+    "summaries": ("summarise",),
+    "checks": ("InputError",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: importing the package alone loads nothing."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("bayesmeta")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'bayesmeta' has no attribute {name!r}")
+    value = getattr(import_module(f"bayesmeta.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

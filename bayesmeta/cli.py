@@ -1,0 +1,189 @@
+"""The command line: thin, and quick to start."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from bayesmeta.checks import InputError
+
+if TYPE_CHECKING:
+    from bayesmeta.pool import Tick
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; exit code 0 done, 2 bad input (one line says what), 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except InputError as error:
+        print(f"bayesmeta: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("bayesmeta: interrupted; nothing was written", file=sys.stderr)
+        return 130
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        print(f"{self.prog}: {message} (see {self.prog} --help)", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="bayesmeta", description="Metalearning linear bandits by prior update.")
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
+
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="run the paper's experiment and draw Figure 1",
+        description="Run the experiment of Section 6 and draw Figure 1. Writes figure1.png, "
+        "figure1.nc, summary.json and summary.csv.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    reproduce.add_argument("--runs", type=int, default=10, help="independent repetitions")
+    reproduce.add_argument("--tasks", type=int, default=10_000, help="tasks in a run (N)")
+    reproduce.add_argument("--seed", type=int, default=0, help="same seed, same bits")
+    reproduce.add_argument("--jobs", type=int, default=2, help="processes")
+    reproduce.add_argument(
+        "--agents",
+        default="",
+        metavar="A,B,…",
+        help="rows to draw, separated by commas (default: the paper's six; see 'agents')",
+    )
+    reproduce.add_argument("--out", type=Path, default=Path("results/figure1"), help="folder")
+    reproduce.set_defaults(command=_reproduce)
+
+    agents = commands.add_parser("agents", help="list the roster of agents")
+    agents.set_defaults(command=_agents)
+    return parser
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("bayesmeta")
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from bayesmeta.agents import FIGURE_1, find_agents
+    from bayesmeta.checks import whole
+    from bayesmeta.records import writable_folder
+
+    names = [name.strip() for name in options.agents.split(",") if name.strip()] or list(FIGURE_1)
+    find_agents(names)
+    for name, least in (("runs", 1), ("tasks", 1), ("seed", 0), ("jobs", 1)):
+        whole(f"--{name}", getattr(options, name), least=least)
+    folder = writable_folder(options.out)
+
+    from bayesmeta.studies import figure1
+
+    console = Console()
+    with progress_bar("playing tasks", options.runs * options.tasks) as tick:
+        record = figure1.run(
+            runs=options.runs,
+            tasks=options.tasks,
+            seed=options.seed,
+            jobs=options.jobs,
+            agents=names,
+            progress=tick,
+        )
+    figure1.write(record, folder, names)
+    _print_summary(console, record, names)
+    console.print(f"wrote {', '.join(figure1.FILES)} in {folder}")
+    return 0
+
+
+def _print_summary(console: object, record: object, drawn: Sequence[str]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from bayesmeta.summaries import summarise
+
+    assert isinstance(console, Console)
+    table = Table(
+        title="Regret in units of KTS's, ± half a 95% t interval over runs",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for column in ("agent", "regret", "less KTS's", "relative (2)", "|mean|", "|cov|", "not PD"):
+        table.add_column(column, justify="left" if column == "agent" else "right", no_wrap=True)
+    for name, row in summarise(record).items():  # type: ignore[arg-type]
+        table.add_row(
+            name if name in drawn else f"[dim]{name}[/dim]",
+            _with_interval(row["normalised_regret"], row["interval"]),
+            _with_interval(row["difference_to_KTS"], row["difference_interval"]),
+            _with_interval(row["relative_regret"], row["relative_interval"]),
+            f"{row['mean_error']:.3f}",
+            f"{row['covariance_error']:.3f}",
+            f"{row['not_positive_definite']:g}",
+        )
+    console.print(table)
+    console.print(
+        "[dim]relative (2): less the regret of the same policy with the same exploration and the "
+        "true prior. |mean|, |cov|: errors of the prior used in the last task. not PD: tasks per "
+        "run whose covariance had to be raised. Dimmed rows were played as references.[/dim]"
+    )
+
+
+def _with_interval(value: object, ends: object) -> str:
+    if isinstance(ends, list):
+        return f"{value:.3f} ± {(ends[1] - ends[0]) / 2:.3f}"
+    return f"{value:.3f}"
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Tick]:
+    """A progress bar on standard error, with the time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(title + " (compiling first)", total=total)
+
+        def tick(done: int) -> None:
+            bar.update(task, completed=done, description=title if done else None)
+
+        yield tick
+
+
+def _agents(options: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from bayesmeta.agents import FIGURE_1, ROSTER
+
+    table = Table(title="The roster")
+    for column in ("name", "in Figure 1", "measured against", "what it is"):
+        table.add_column(column)
+    for name, row in ROSTER.items():
+        table.add_row(name, "yes" if name in FIGURE_1 else "", row.reference, row.note)
+    Console().print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""Figures: they draw what ``summaries`` and ``records`` computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bayesmeta.records import cumulative
+from bayesmeta.summaries import normaliser
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+class Look(NamedTuple):
+    """How an agent is drawn: readable without its colour."""
+
+    label: str
+    color: str
+    line: Any
+    marker: str
+
+
+# colours of Okabe and Ito, told apart by all common kinds of colour vision
+_LOOKS = {
+    "KTS": Look("KTS", "#000000", "-", "o"),
+    "KMTS": Look("KMTS", "#E69F00", (0, (6, 2)), "s"),
+    "UKTS": Look("UKTS", "#999999", (0, (1, 1)), "^"),
+    "Th-MTS_tau": Look(r"Th-MTS$_\tau$", "#0072B2", "-", "D"),
+    "All-MTS_tau": Look(r"All-MTS$_\tau$", "#009E73", (0, (5, 1, 1, 1)), "v"),
+    "All-MTS": Look("All-MTS", "#D55E00", (0, (3, 1)), "P"),
+}
+_SPARE = ("#CC79A7", "#56B4E9", "#F0E442", "#332288", "#882255", "#44AA99")
+
+
+def look(agent: str, order: int = 0) -> Look:
+    """The look of an agent; rows the paper does not draw get a spare colour and thin dots."""
+    if agent in _LOOKS:
+        return _LOOKS[agent]
+    label = agent.replace("_tau", r"$_\tau$").replace("_rescue", r"$_{\mathrm{rescue}}$")
+    return Look(label, _SPARE[order % len(_SPARE)], (0, (4, 1, 1, 1, 1, 1)), "x")
+
+
+def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
+    """Figure 1: (a) normalised Bayesian regret, (b) mean error, (c) covariance error.
+
+    Lines are means over runs, error bars one standard deviation over runs.
+    """
+    from matplotlib.figure import Figure
+
+    total = cumulative(record)
+    unit = normaliser(record)
+    figure = Figure(figsize=(13.5, 4.6), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    runs, last = record.sizes["run"], int(record.task[-1])
+    warmup = int(record.warmup.sel(agent=list(agents)).max())
+    # before the warm-up ends every learner uses the same prior: nothing to see
+    start = max(1, round(warmup * 0.8)) if last > 4 * warmup else 1
+
+    _lines(left, total.cumulative_regret / unit, agents, points=np.linspace(0, 1, 9)[1:])
+    left.set(
+        xlabel="task $n$",
+        ylabel="Bayesian regret (KTS at the end = 1)",
+        title="(a) Regret over tasks so far",
+        xlim=(0, last),
+    )
+    left.set_ylim(bottom=0)
+    panels = (
+        (middle, total.mean_error, r"$\|\hat\mu_n-\mu_*\|$", "(b) Error of the prior mean"),
+        (right, total.covariance_error, r"$\|\hat\Sigma_n-\Sigma_*\|_{\rm op}$",
+         "(c) Error of the prior covariance"),
+    )  # fmt: skip
+    for axes, error, symbol, title in panels:
+        shown = [name for name in agents if float(error.sel(agent=name).max()) > 0]
+        shown_tasks = error.sel(task=error.task >= start)
+        _lines(axes, shown_tasks, shown, points=np.geomspace(start / last, 1, 8)[1:], log=True)
+        axes.set(
+            xlabel="task $n$ (log scale)",
+            ylabel=f"{symbol} (log scale)",
+            title=title,
+            xscale="log",
+            yscale="log",
+            xlim=(start, last),
+        )
+        if start > 1:
+            axes.axvline(warmup, color="#bbbbbb", linewidth=0.8)
+            axes.annotate(
+                f" warm-up ends, $N_0={warmup}$", (warmup, 0.0), xycoords=("data", "axes fraction"),
+                xytext=(0, 4), textcoords="offset points", fontsize=8, color="#777777",
+            )  # fmt: skip
+    bars = "error bars: one standard deviation" if runs > 1 else "a single run"
+    figure.supxlabel(
+        f"mean over {runs} runs, {bars}; exact zeros are not drawn on log scales",
+        fontsize=9, color="#555555",
+    )  # fmt: skip
+    return figure
+
+
+def _lines(
+    axes: Axes, values: xr.DataArray, agents: Sequence[str], points: Any, log: bool = False
+) -> None:
+    task = values.task.values
+    where = np.unique(
+        np.searchsorted(task, np.maximum(points * task[-1], 1)).clip(max=len(task) - 1)
+    )
+    ends = []
+    for order, name in enumerate(agents):
+        style = look(name, order)
+        rows = values.sel(agent=name).values
+        mean = rows.mean(axis=0)
+        axes.plot(task, mean, color=style.color, linestyle=style.line, linewidth=1.6)
+        spread = rows.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros_like(mean)
+        axes.errorbar(
+            task[where], mean[where], yerr=spread[where], linestyle="none", color=style.color,
+            marker=style.marker, markersize=4.5, capsize=2, elinewidth=1,
+        )  # fmt: skip
+        ends.append((float(mean[-1]), style))
+    _label_ends(axes, ends, log)
+    axes.grid(True, color="#e6e6e6", linewidth=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _label_ends(axes: Axes, ends: list[tuple[float, Look]], log: bool) -> None:
+    """Write each line's name at its right end, pushed apart where ends meet."""
+    if not ends:
+        return
+    low, high = axes.get_ylim()
+    heights = np.array([end for end, _ in ends])
+    if log:
+        low, high = min(heights.min() / 2, max(low, heights.min() / 30)), high
+        places = np.log(np.maximum(heights, 1e-300))
+        span = np.log(max(high, heights.max())) - np.log(max(low, 1e-300))
+    else:
+        places, span = heights.copy(), high - min(low, 0.0)
+    gap = 0.055 * span
+    order = np.argsort(places)
+    for _ in range(200):
+        moved = False
+        for lower, upper in pairwise(order):
+            short = gap - (places[upper] - places[lower])
+            if short > 1e-9:
+                places[lower] -= short / 2
+                places[upper] += short / 2
+                moved = True
+        if not moved:
+            break
+    for (_, style), place in zip(ends, places, strict=True):
+        axes.annotate(
+            style.label,
+            (1.0, float(np.exp(place)) if log else float(place)),
+            xycoords=("axes fraction", "data"),
+            xytext=(6, 0),
+            textcoords="offset points",
+            color=style.color,
+            va="center",
+            fontsize=9.5,
+            annotation_clip=False,
+        )
