@@ -136,7 +136,7 @@ def two_point(gap, information, u):
 
     Some minimiser has at most two actions in its support (Russo and Van Roy, Proposition 6). On a
     pair the ratio is convex in the weight q of the first, with its stationary point at
-    q = gap_j / (gap_j - gap_i) - 2 info_j / (info_i - info_j).
+    q = gap_j / (gap_i - gap_j) - 2 info_j / (info_i - info_j).
     """
     first = smallest_ratio(gap, information)
     second, weight = first, 1.0
@@ -150,7 +150,7 @@ def two_point(gap, information, u):
             di = information[i] - information[j]
             if dg == 0.0 or di == 0.0:
                 continue
-            q = -gap[j] / dg - 2.0 * information[j] / di
+            q = gap[j] / dg - 2.0 * information[j] / di
             if not 0.0 < q < 1.0:
                 continue
             mean_information = q * information[i] + (1.0 - q) * information[j]

@@ -1,0 +1,47 @@
+# Two commands do everything: `make reproduce` and `make test`. Both set up .venv first.
+PYTHON := .venv/bin/python
+OUT ?= results/figure1
+
+.PHONY: help setup reproduce test lint notebooks bench lock record
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+setup: .venv/installed
+
+# uv where it works, otherwise a private copy in .uv (pip may not install into the system's Python)
+.venv/installed: pyproject.toml requirements.lock .python-version
+	@if uv --version >/dev/null 2>&1; then uv=uv; else \
+	  uv=.uv/bin/uv; test -x $$uv || { python3 -m venv .uv && .uv/bin/python -m pip install -q uv; }; fi; \
+	set -e; test -x $(PYTHON) || $$uv venv -q --python "$$(cat .python-version)" .venv \
+	  || $$uv venv -q --python ">=3.12" .venv; \
+	$$uv pip install -q --python $(PYTHON) -r requirements.lock; \
+	$$uv pip install -q --python $(PYTHON) --no-deps -e .
+	@touch $@
+
+reproduce: setup  ## run the paper's experiment and draw Figure 1 (OUT=folder)
+	.venv/bin/bayesmeta reproduce --out $(OUT)
+
+test: setup lint  ## lint, type check, and all tests, notebooks included
+	$(PYTHON) -m pytest
+
+lint: setup  ## ruff and mypy
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+notebooks: setup  ## execute the notebooks in place
+	$(PYTHON) notebooks/execute.py
+
+bench: setup  ## measure speed as ratios, and record them in benchmarks/
+	$(PYTHON) benchmarks/run.py
+
+record: setup  ## record the full-size studies in analyses/ (minutes)
+	$(PYTHON) analyses/figure1/run.py
+	$(PYTHON) analyses/figure1/report.py
+
+lock: setup  ## compile requirements.lock from pyproject.toml
+	@if uv --version >/dev/null 2>&1; then uv=uv; else uv=.uv/bin/uv; fi; \
+	$$uv pip compile -q --universal --python-version 3.12 --no-header --no-emit-index-url \
+	  --no-annotate --group dev pyproject.toml -o requirements.lock

@@ -1,0 +1,165 @@
+"""Ask and tell: the same agent on a live problem."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bayesmeta as bm
+from bayesmeta.agents import ROSTER, Agent
+from bayesmeta.kernels.draw import mean_rewards
+from bayesmeta.player import Player
+from bayesmeta.policies import Policy
+from bayesmeta.streams import ENVIRONMENT, stream
+
+HORIZON = 30
+
+
+def family(actions: bm.UniformBall | bm.WholeBall | None = None) -> bm.TaskFamily:
+    prior = bm.GaussianPrior(np.array([1.0, 0.5, 0.0]), np.diag([1.0, 0.5, 0.3]))
+    return bm.TaskFamily(prior, actions or bm.UniformBall(3, 1.0, 6), 0.8, HORIZON)
+
+
+def learner(base: str, **changes: object) -> Agent:
+    """A row of the roster with a warm-up short enough to leave it."""
+    return replace(ROSTER[base], warmup=4, **changes)
+
+
+FREQUENTIST: Policy = bm.frequentist_ids(norm_bound=4.0)
+AGENTS = {
+    "KTS": ROSTER["KTS"],
+    "Th-MTS_tau": learner("Th-MTS_tau", exploration=bm.until_eigenvalue(0.5)),
+    "All-MTS": learner("All-MTS"),
+    "All-MIDS": learner("All-MIDS", policy=bm.v_ids(draws=10)),
+    "frequentist warm-up": learner("All-MTS_tau", name="other", warmup_policy=FREQUENTIST),
+    "Bayes-UCB": learner("All-MTS", name="ucb", policy=bm.bayes_ucb()),
+}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_ask_and_tell_makes_the_simulators_choices(name: str) -> None:
+    """Step by step through the simulator's data, pickled at random moments: the same choices."""
+    problem, tasks = family(), 12
+    setting = problem.setting(tasks)
+    whole, live = (Player(AGENTS[name], setting, seed=3, run=1) for _ in range(2))
+    rng, moments = stream(3, 1, ENVIRONMENT), np.random.default_rng(0)
+    for _ in range(tasks):
+        task = problem.draw(rng)
+        values, best = np.empty((HORIZON, 6)), np.empty(HORIZON)
+        mean_rewards(task.actions, task.theta, values, best)
+        expected = whole.start_task()
+        outcome = whole.play(task, values, best)
+        estimate = live.start_task()
+        np.testing.assert_array_equal(estimate.prior.mean, expected.prior.mean)
+        np.testing.assert_array_equal(estimate.prior.cov, expected.prior.cov)
+        for step in range(HORIZON):
+            if moments.random() < 0.1:
+                live = pickle.loads(pickle.dumps(live))
+            k = live.ask(task.actions[step].T)
+            assert k == outcome.chosen[step]
+            if moments.random() < 0.1:
+                live = pickle.loads(pickle.dumps(live))
+            live.tell(outcome.rewards[step])
+        live.end_task()
+
+
+def test_ask_and_tell_on_the_whole_ball() -> None:
+    """Without actions the answer is the action itself, the one the simulator takes."""
+    problem = family(bm.WholeBall(3, 0.5))
+    whole, live = (Player(AGENTS["Th-MTS_tau"], problem.setting(6), seed=1) for _ in range(2))
+    rng = stream(1, 0, ENVIRONMENT)
+    for _ in range(6):
+        task = problem.draw(rng)
+        whole.start_task()
+        outcome = whole.play(task, None, None)
+        live.start_task()
+        for action, reward in zip(outcome.chosen, outcome.rewards, strict=True):
+            np.testing.assert_array_equal(live.ask(), action)
+            live.tell(reward)
+        live.end_task()
+
+
+def test_a_task_cut_short_leaves_the_next_ones_randomness_alone() -> None:
+    """After a task of three steps the next task's choices are those after a full one."""
+    problem = family()
+    offers = np.random.default_rng(0).standard_normal((HORIZON, 6, 3))
+    choices = []
+    for length in (3, HORIZON):
+        player = Player(ROSTER["KTS"], problem.setting(2), seed=5)
+        for steps in (length, HORIZON):
+            player.start_task()
+            picked = []
+            for step in range(steps):
+                picked.append(player.ask(offers[step]))
+                player.tell(0.1)
+            player.end_task()
+        choices.append(picked)
+    assert choices[0] == choices[1]
+
+
+def test_an_unanswered_ask_is_forgotten() -> None:
+    """Ending a task between ask and tell keeps the streams in step, too."""
+    problem, offers = family(), np.eye(3)
+    picked = []
+    for unanswered in (False, True):
+        player = Player(ROSTER["KTS"], problem.setting(2), seed=5)
+        player.start_task()
+        if unanswered:
+            player.ask(offers)
+        player.end_task()
+        player.start_task()
+        picked.append([player.ask(offers)])
+        for _ in range(5):
+            player.tell(0.0)
+            picked[-1].append(player.ask(offers))
+    assert picked[0] == picked[1]
+
+
+def test_the_order_of_calls_is_checked() -> None:
+    """Every call out of order is refused with what to call instead."""
+    player = Player(ROSTER["KTS"], family().setting(2))
+    with pytest.raises(bm.InputError, match="call start_task before ask"):
+        player.ask(np.eye(3))
+    with pytest.raises(bm.InputError, match="no prior yet"):
+        _ = player.estimate
+    player.start_task()
+    with pytest.raises(bm.InputError, match="call end_task before start_task"):
+        player.start_task()
+    with pytest.raises(bm.InputError, match="call ask before tell"):
+        player.tell(1.0)
+    with pytest.raises(bm.InputError, match=r"actions must have shape \(any, 3\)"):
+        player.ask(np.eye(2))
+    with pytest.raises(bm.InputError, match="offer at least one"):
+        player.ask(np.empty((0, 3)))
+    player.ask(np.eye(3))
+    with pytest.raises(bm.InputError, match="call tell before ask"):
+        player.ask(np.eye(3))
+    with pytest.raises(bm.InputError, match="reward must be finite"):
+        player.tell(float("nan"))
+    player.tell(0.5)
+    with pytest.raises(bm.InputError, match="no step of which has been played"):
+        player.play(family().draw(np.random.default_rng(0)), None, None)
+    for _ in range(HORIZON - 1):
+        player.ask(np.eye(3))
+        player.tell(0.5)
+    with pytest.raises(bm.InputError, match="call end_task"):
+        player.ask(np.eye(3))
+
+
+def test_an_oracle_needs_the_truth() -> None:
+    """KTS on a live problem without a known prior says what it lacks; a learner does not."""
+    setting = bm.Setting(3, 10, 5, 1.0, bm.Bounds(1.0, 0.1, 0.1, 2.0, 3.0))
+    with pytest.raises(bm.InputError, match="truth=GaussianPrior"):
+        Player(ROSTER["KTS"], setting)
+    assert Player(ROSTER["All-MTS"], setting).start_task().status is bm.Status.GIVEN
+
+
+def test_a_frequentist_warm_up_ignores_the_prior() -> None:
+    """During warm-up with the IDS of Kirschner and Krause the state is that of V = I."""
+    player = Player(AGENTS["frequentist warm-up"], family().setting(9))
+    prior = player.start_task().prior
+    np.testing.assert_array_equal(prior.mean, np.zeros(3))
+    np.testing.assert_allclose(prior.cov, 0.64 * np.eye(3))

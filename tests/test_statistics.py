@@ -1,0 +1,118 @@
+"""TaskStatistics: validation, least squares, concatenation."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from bayesmeta.checks import InputError
+from bayesmeta.statistics import TaskStatistics
+
+
+def tasks(seed: int, n: int, d: int, steps: int, *, full: bool = True) -> TaskStatistics:
+    rng = np.random.default_rng(seed)
+    actions, rewards = rng.standard_normal((n, steps, d)), rng.standard_normal((n, steps))
+    gram = np.einsum("nti,ntj->nij", actions, actions)
+    moment = np.einsum("nti,nt->ni", actions, rewards)
+    if not full:
+        return TaskStatistics(gram, moment)
+    return TaskStatistics(gram, moment, np.full(n, steps), (rewards**2).sum(1))
+
+
+def test_shapes_and_freezing() -> None:
+    """n tasks of dimension d; arrays are frozen copies."""
+    gram = np.zeros((3, 2, 2))
+    found = TaskStatistics(gram, np.zeros((3, 2)), [1, 2, 3])
+    gram[0, 0, 0] = 5.0
+    assert len(found) == 3 and found.dim == 2 and found.energy is None
+    assert found.gram[0, 0, 0] == 0.0 and found.count is not None and found.count.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="read-only"):
+        found.moment[0, 0] = 1.0
+
+
+def test_no_tasks_are_allowed() -> None:
+    """An empty collection has a dimension and no estimates."""
+    none = TaskStatistics(np.zeros((0, 3, 3)), np.zeros((0, 3)), [], [])
+    assert len(none) == 0 and none.dim == 3 and none.ols().shape == (0, 3)
+
+
+def test_ols_is_eq_9() -> None:
+    """Against NumPy's least squares on the raw data, task by task."""
+    rng = np.random.default_rng(0)
+    actions, rewards = rng.standard_normal((4, 9, 3)), rng.standard_normal((4, 9))
+    found = TaskStatistics(
+        [a.T @ a for a in actions], [a.T @ x for a, x in zip(actions, rewards, strict=True)]
+    ).ols()
+    for row, a, x in zip(found, actions, rewards, strict=True):
+        np.testing.assert_allclose(row, np.linalg.lstsq(a, x)[0], rtol=1e-9)
+
+
+def test_ols_does_not_depend_on_units() -> None:
+    """Actions in tiny or huge units leave invertible grams, which must not be called singular."""
+    plain = tasks(1, 2, 3, 6)
+    for unit in (1e-6, 1e6):
+        scaled = TaskStatistics(plain.gram * unit**2, plain.moment * unit)
+        np.testing.assert_allclose(scaled.ols() * unit, plain.ols(), rtol=1e-9)
+
+
+def test_singular_gram_is_allowed_but_has_no_ols() -> None:
+    """Fewer steps than dimensions can be held; least squares refuses and says which task."""
+    gram = np.stack([np.eye(2), [[1.0, 1.0], [1.0, 1.0]]])
+    found = TaskStatistics(gram, np.ones((2, 2)))
+    with pytest.raises(InputError, match=r"gram of task 1 is singular \(rank 1 of 2\)"):
+        found.ols()
+
+
+def test_ols_refuses_grams_singular_up_to_rounding() -> None:
+    """Two steps in three dimensions: rounding often makes such a gram invertible, to no good."""
+    for seed in range(8):
+        short = tasks(seed, 1, 3, 2)
+        with pytest.raises(InputError, match=r"gram of task 0 is singular \(rank 2 of 3\)"):
+            short.ols()
+
+
+def test_concatenate() -> None:
+    """All tasks in order; an optional field survives only where every part has it."""
+    first, second, bare = tasks(1, 2, 3, 5), tasks(2, 4, 3, 6), tasks(3, 1, 3, 5, full=False)
+    both = TaskStatistics.concatenate([first, second])
+    assert len(both) == 6
+    np.testing.assert_array_equal(both.gram, np.concatenate([first.gram, second.gram]))
+    np.testing.assert_array_equal(both.moment, np.concatenate([first.moment, second.moment]))
+    assert both.count is not None and both.count.tolist() == [5, 5, 6, 6, 6, 6]
+    assert both.energy is not None and both.energy.shape == (6,)
+    mixed = TaskStatistics.concatenate(iter([first, bare]))
+    assert len(mixed) == 3 and mixed.count is None and mixed.energy is None
+    np.testing.assert_array_equal(mixed.ols()[2], bare.ols()[0])
+
+
+def test_concatenate_refuses() -> None:
+    """Nothing to join has no dimension; parts of different dimensions do not join."""
+    with pytest.raises(InputError, match="concatenate needs at least one"):
+        TaskStatistics.concatenate([])
+    with pytest.raises(ValueError, match="dimension"):
+        TaskStatistics.concatenate([tasks(0, 1, 2, 3), tasks(0, 1, 3, 4)])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"moment": np.zeros(2)}, "moment must have shape (any, any), got (2,)"),
+        ({"gram": np.zeros((2, 2))}, "gram must have shape (1, 2, 2), got (2, 2)"),
+        ({"gram": np.zeros((2, 2, 2))}, "gram must have shape (1, 2, 2), got (2, 2, 2)"),
+        ({"gram": [[[1.0, 0.0], [0.5, 1.0]]]}, "gram must be symmetric"),
+        ({"gram": [[[1.0, math.nan], [0.5, 1.0]]]}, "gram has a NaN"),
+        ({"moment": [[0.0, math.inf]]}, "moment has a NaN or infinite entry at (0, 1)"),
+        ({"count": [1.0, 2.0]}, "count must have shape (1"),
+        ({"count": [-1.0]}, "count must not be negative"),
+        ({"energy": [-1.0]}, "energy must not be negative"),
+        ({"energy": [math.nan]}, "energy has a NaN"),
+    ],
+)
+def test_bad_statistics_are_refused_by_name(change: dict[str, object], message: str) -> None:
+    """The message names the field."""
+    fields: dict[str, object] = {"gram": np.zeros((1, 2, 2)), "moment": np.zeros((1, 2))}
+    with pytest.raises(InputError, match="^" + re.escape(message)):
+        TaskStatistics(**(fields | change))
