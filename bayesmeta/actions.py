@@ -37,8 +37,8 @@ class ActionSet(Protocol):
         and for any law it is what the gram of exploration steps concentrates on.
         """
 
-    def draw(self, rng: np.random.Generator, horizon: int) -> Array | None:
-        """The sets of a task, (horizon, d, K), or (1, d, K) where they stay; None for the ball."""
+    def draw(self, rng: np.random.Generator, horizon: int) -> Array:
+        """The sets of a task, (horizon, d, K), or (1, d, K) where they stay; K = 0 for a ball."""
 
     def violation(self) -> str | None:
         """Why Assumption 1 fails, or None where it holds."""
@@ -288,8 +288,8 @@ class WholeBall:
     def second_moment(self) -> Array:
         return self.radius**2 / (self.dim + 2) * np.eye(self.dim)
 
-    def draw(self, rng: np.random.Generator, horizon: int) -> None:
-        return None
+    def draw(self, rng: np.random.Generator, horizon: int) -> Array:
+        return np.empty((1, self.dim, 0))
 
     def violation(self) -> str | None:
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from bayesmeta.actions import ActionSet, UniformBall
 from bayesmeta.checks import Array, InputError, real, whole
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.kernels.draw import best_rewards
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,14 @@ class Setting:
 
 
 class Task(NamedTuple):
-    """One drawn task. ``actions`` is (steps, d, K), (1, d, K) where fixed, None for a ball."""
+    """One drawn task. ``actions`` is (steps, d, K), (1, d, K) where fixed, with K = 0 where the
+    whole ball of ``radius`` is on offer; ``best`` is the highest mean reward of each set."""
 
     theta: Array
     noise: Array
-    actions: Array | None
+    actions: Array
+    radius: float
+    best: Array
 
 
 @dataclass(frozen=True)
@@ -109,7 +113,13 @@ class TaskFamily:
         """One task: parameter, then noise, then actions, in that order from one generator."""
         theta = self.prior.mean + self.prior.cholesky @ rng.standard_normal(self.dim)
         noise = rng.standard_normal(self.horizon)
-        return Task(theta, noise, self.actions.draw(rng, self.horizon))
+        actions, radius = self.actions.draw(rng, self.horizon), self.actions.radius
+        if actions.shape[-1] == 0:
+            best = np.array([radius * np.linalg.norm(theta)])
+        else:
+            best = np.empty(len(actions))
+            best_rewards(actions, theta, best)
+        return Task(theta, noise, actions, radius, best)
 
     def violations(self) -> dict[str, str]:
         """Which of Assumptions 1-3 fail, and why; empty where the theory applies."""

@@ -19,11 +19,13 @@ from bayesmeta.streams import stream
 
 
 class Outcome(NamedTuple):
-    """A task played through: regret against the best actions, and how long it explored."""
+    """A task played through: regret against the best actions, how many steps explored, and for
+    every step the index chosen (where there are finitely many), the action taken, the reward."""
 
     regret: float
     explored: int
     chosen: Array
+    taken: Array
     rewards: Array
 
 
@@ -170,12 +172,10 @@ class Player:
         self._gram[:], self._moment[:] = 0.0, 0.0
         self._clear()
 
-    def play(self, task: Task, values: Array | None, best: Array | None) -> Outcome:
+    def play(self, task: Task) -> Outcome:
         """Play a drawn task from start to end, in one kernel.
 
-        ``values`` are the mean rewards of the task's actions and ``best`` the highest of each
-        step (None for the whole ball); the simulator computes them once for all agents. The
-        arrays of the outcome are reused by the next task.
+        The arrays of the outcome are reused by the next task.
         """
         self._require_task("play")
         if self._step or self._action is not None:
@@ -184,24 +184,16 @@ class Player:
         if schedule is None or schedule.policy is not self._policy:
             schedule = self._schedule = _Schedule.of(self._policy, self.setting)
         self._rng.standard_normal(out=schedule.draws)
-        if task.actions is None:
-            regret, opening, explored, early_energy, energy = play.play_ball(
-                schedule.scheme, *self._plan, self._keep, self.setting.bounds.radius,
-                task.theta, task.noise, schedule.draws, self._variance,
-                self._mean, self._root, self._gram, self._moment,
-                self._early_gram, self._early_moment, schedule.taken, schedule.rewards,
-            )  # fmt: skip
-            chosen = schedule.taken
-        else:
-            regret, opening, explored, early_energy, energy = play.play(
-                schedule.scheme, schedule.options, schedule.quantiles, *self._plan, self._keep,
-                task.actions, values, best, task.noise, schedule.draws, self._variance,
-                self._mean, self._root, self._gram, self._moment,
-                self._early_gram, self._early_moment, schedule.chosen, schedule.rewards,
-            )  # fmt: skip
-            chosen = schedule.chosen
+        regret, opening, explored, early_energy, energy = play.play(
+            schedule.scheme, schedule.options, schedule.quantiles, *self._plan, self._keep,
+            task.theta, task.actions, task.radius, task.best, task.noise,
+            schedule.draws, self._variance,
+            self._mean, self._root, self._gram, self._moment,
+            self._early_gram, self._early_moment,
+            schedule.chosen, schedule.taken, schedule.rewards,
+        )  # fmt: skip
         self._finish(self.setting.horizon, energy, opening, early_energy)
-        return Outcome(regret, explored, chosen, schedule.rewards)
+        return Outcome(regret, explored, schedule.chosen, schedule.taken, schedule.rewards)
 
     def _close_opening(self) -> None:
         if self._opening:

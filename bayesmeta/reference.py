@@ -56,7 +56,7 @@ def play(
         if not exploring:
             opening = min(opening, t)
         uniform = NormalDist().cdf(float(draws[t, -1]))
-        if task.actions is None:
+        if task.actions.shape[-1] == 0:
             action = ball_action(policy, exploring, mean, cov, draws[t], uniform, radius)
             chosen.append(action)
             best = radius * float(np.linalg.norm(task.theta))

@@ -16,7 +16,6 @@ from bayesmeta.agents import Agent, with_references
 from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.kernels.draw import mean_rewards
 from bayesmeta.player import Player
 from bayesmeta.pool import Tick, each_run
 from bayesmeta.streams import ENVIRONMENT, stream
@@ -106,18 +105,12 @@ def simulate_run(
     regret, explored = np.empty((len(agents), tasks)), np.empty((len(agents), tasks))
     raised = np.zeros((len(agents), tasks))
     errors = [_Errors(family, tasks) for _ in agents]
-    values = best = None
     for n in range(tasks):
         task = family.draw(rng)
-        if task.actions is not None:
-            if values is None or best is None:
-                sets, _, count = task.actions.shape
-                values, best = np.empty((sets, count)), np.empty(sets)
-            mean_rewards(task.actions, task.theta, values, best)
         for i, player in enumerate(players):
             estimate = player.start_task()
             errors[i].add(n, estimate)
-            outcome = player.play(task, values, best)
+            outcome = player.play(task)
             regret[i, n], explored[i, n] = outcome.regret, outcome.explored
             raised[i, n] = estimate.status is Status.RAISED
         if progress is not None and (n + 1) % 64 == 0:

@@ -10,7 +10,6 @@ import pytest
 
 import bayesmeta as bm
 from bayesmeta.agents import ROSTER, Agent
-from bayesmeta.kernels.draw import mean_rewards
 from bayesmeta.player import Player
 from bayesmeta.policies import Policy
 from bayesmeta.streams import ENVIRONMENT, stream
@@ -48,10 +47,8 @@ def test_ask_and_tell_makes_the_simulators_choices(name: str) -> None:
     rng, moments = stream(3, 1, ENVIRONMENT), np.random.default_rng(0)
     for _ in range(tasks):
         task = problem.draw(rng)
-        values, best = np.empty((HORIZON, 6)), np.empty(HORIZON)
-        mean_rewards(task.actions, task.theta, values, best)
         expected = whole.start_task()
-        outcome = whole.play(task, values, best)
+        outcome = whole.play(task)
         estimate = live.start_task()
         np.testing.assert_array_equal(estimate.prior.mean, expected.prior.mean)
         np.testing.assert_array_equal(estimate.prior.cov, expected.prior.cov)
@@ -74,9 +71,9 @@ def test_ask_and_tell_on_the_whole_ball() -> None:
     for _ in range(6):
         task = problem.draw(rng)
         whole.start_task()
-        outcome = whole.play(task, None, None)
+        outcome = whole.play(task)
         live.start_task()
-        for action, reward in zip(outcome.chosen, outcome.rewards, strict=True):
+        for action, reward in zip(outcome.taken, outcome.rewards, strict=True):
             np.testing.assert_array_equal(live.ask(), action)
             live.tell(reward)
         live.end_task()
@@ -141,7 +138,7 @@ def test_the_order_of_calls_is_checked() -> None:
         player.tell(float("nan"))
     player.tell(0.5)
     with pytest.raises(bm.InputError, match="no step of which has been played"):
-        player.play(family().draw(np.random.default_rng(0)), None, None)
+        player.play(family().draw(np.random.default_rng(0)))
     for _ in range(HORIZON - 1):
         player.ask(np.eye(3))
         player.tell(0.5)
@@ -163,3 +160,13 @@ def test_a_frequentist_warm_up_ignores_the_prior() -> None:
     prior = player.start_task().prior
     np.testing.assert_array_equal(prior.mean, np.zeros(3))
     np.testing.assert_allclose(prior.cov, 0.64 * np.eye(3))
+
+
+def test_the_ball_is_the_familys_whatever_its_learners_were_told() -> None:
+    """A loose bound on the radius does not let an agent leave the ball."""
+    told = bm.Bounds(radius=9.0, action_min=0.01, prior_min=0.1, prior_max=2.0, mean_norm=9.0)
+    problem = replace(family(bm.WholeBall(3, 0.5)), bounds=told)
+    player = Player(ROSTER["KTS"], problem.setting(1))
+    player.start_task()
+    outcome = player.play(problem.draw(np.random.default_rng(0)))
+    np.testing.assert_allclose(np.linalg.norm(outcome.taken, axis=1), 0.5)

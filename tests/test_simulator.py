@@ -64,14 +64,10 @@ def test_errors_are_those_of_the_prior_in_use() -> None:
     result = simulate_run(family, [row], tasks=300)
     player = bm.Player(row, family.setting(300))
     rng = stream(0, 0, ENVIRONMENT)
-    from bayesmeta.kernels.draw import mean_rewards
-
-    values, best = np.empty((12, 20)), np.empty(12)
     for n in range(300):
         task = family.draw(rng)
-        mean_rewards(task.actions, task.theta, values, best)
         estimate = player.start_task()
-        player.play(task, values, best)
+        player.play(task)
         raw = estimate.prior.cov if estimate.raw_cov is None else estimate.raw_cov
         expected = (
             np.linalg.norm(estimate.prior.mean - 2.0),

@@ -1,7 +1,7 @@
 """Record the full-size run of Figure 1, its IDS counterpart, and how often eq. (12) fails.
 
-    python analyses/figure1/run.py [figure1] [ids] [definiteness]    # all: about eight minutes
-    python analyses/figure1/report.py      # README, figure and summaries from the records
+python analyses/figure1/run.py [figure1] [ids] [definiteness]    # all: about eight minutes
+python analyses/figure1/report.py      # README, figure and summaries from the records
 """
 
 from __future__ import annotations

@@ -35,16 +35,17 @@ def uniform_ball(rng, radius, out):
 
 
 @kernel
-def mean_rewards(actions, theta, values, best):
-    """values[t, k] = a' theta for every action, and the best of each step."""
+def best_rewards(actions, theta, best):
+    """best[t] = the highest mean reward a' theta of the actions on offer at step t."""
     steps, d, count = actions.shape
+    values = np.empty(count)
     for t in range(steps):
         for k in range(count):
-            values[t, k] = 0.0
+            values[k] = 0.0
         for i in range(d):
             for k in range(count):
-                values[t, k] += theta[i] * actions[t, i, k]
-        highest = values[t, 0]
+                values[k] += theta[i] * actions[t, i, k]
+        highest = values[0]
         for k in range(1, count):
-            highest = max(highest, values[t, k])
+            highest = max(highest, values[k])
         best[t] = highest

@@ -22,7 +22,7 @@ _STAMP = _sources()
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for speed without changing results: no fast-math, so bits do not depend on luck."""
-    compiled = numba.njit(cache=True, error_model="numpy")(function)
+    compiled: Any = numba.njit(cache=True, error_model="numpy")(function)
     # numba's cache asks only whether the function's own file changed, and would go on using the
     # old code of a kernel called from another file; ask for all of them
     compiled._cache._cache_file._source_stamp = _STAMP

@@ -63,70 +63,6 @@ def mirror(matrix):
 
 
 @kernel
-def play(
-    policy, options, quantiles, rule, tau, threshold, keep,
-    actions, values, best, noise, draws, variance,
-    mean, root, gram, moment, early_gram, early_moment, chosen, rewards,
-):  # fmt: skip
-    """Play a task on sets of finitely many actions.
-
-    ``actions`` is (steps, d, K), or (1, d, K) for a fixed set. ``mean`` and ``root`` enter as the
-    prior and leave as the posterior. ``early_gram`` and ``early_moment`` receive the statistics of
-    the exploration that opens the task, ``gram`` and ``moment`` those of all steps if ``keep``
-    (which the rescue rule needs), else the same. Returns the regret, the
-    length of the opening exploration, all exploration steps, and the sums of squared rewards of
-    the opening exploration and of all steps.
-    """
-    horizon = noise.shape[0]
-    sets, d, count = actions.shape
-    scores, sample = np.empty(count), np.empty(d)
-    left, gain, action = np.empty(d), np.empty(d), np.empty(d)
-    work = np.empty((d, d))
-    gram[:], moment[:], early_gram[:], early_moment[:] = 0.0, 0.0, 0.0, 0.0
-    sd = math.sqrt(variance)
-    regret, energy, early_energy = 0.0, 0.0, 0.0
-    opening, explored = 0, 0
-    started, may_explore = True, rule != NO_EXPLORATION
-    for step in range(horizon):
-        row = min(step, sets - 1)
-        exploring = may_explore and explores(
-            rule, tau, threshold, step, horizon, started, gram, variance, work
-        )
-        if exploring:
-            explored += 1
-            k = explore(draws, step, count)
-        else:
-            if started:
-                started, may_explore = False, rule == RESCUE
-                opening, early_energy = step, energy
-                early_gram[:], early_moment[:] = gram, moment
-            if policy == THOMPSON:
-                # as ``choose`` does, spared the call: it is too large to be inlined
-                posterior_draw(mean, root, draws, step, 0, sample)
-                k = best_action(actions, row, sample, scores)
-            else:
-                k = choose(
-                    policy, options, quantiles[step], mean, root,
-                    actions, row, draws, step, variance, scores, sample,
-                )  # fmt: skip
-        for i in range(d):
-            action[i] = actions[row, i, k]
-        reward = values[row, k] + sd * noise[step]
-        regret += best[row] - values[row, k]
-        energy += reward * reward
-        chosen[step], rewards[step] = k, reward
-        if keep or started:
-            accumulate(action, reward, gram, moment)
-        update_posterior(mean, root, action, reward, variance, left, gain)
-    if started:
-        opening, early_energy = horizon, energy
-        early_gram[:], early_moment[:] = gram, moment
-    mirror(gram)
-    mirror(early_gram)
-    return regret, opening, explored, early_energy, energy
-
-
-@kernel
 def ball_action(policy, radius, exploring, mean, root, draws, step, sample, action):
     """The action taken when the whole ball is on offer: the argmax is radius theta / |theta|.
 
@@ -157,22 +93,34 @@ def ball_action(policy, radius, exploring, mean, root, draws, step, sample, acti
 
 
 @kernel
-def play_ball(
-    policy, rule, tau, threshold, keep, radius, theta, noise, draws, variance,
-    mean, root, gram, moment, early_gram, early_moment, taken, rewards,
+def play(
+    policy, options, quantiles, rule, tau, threshold, keep,
+    theta, actions, radius, best, noise, draws, variance,
+    mean, root, gram, moment, early_gram, early_moment, chosen, taken, rewards,
 ):  # fmt: skip
-    """Play a task on the whole ball; as ``play``, with the actions themselves in ``taken``."""
+    """Play one task.
+
+    ``actions`` is (steps, d, K), (1, d, K) for a fixed set, and has K = 0 where the whole ball of
+    ``radius`` is on offer; ``best`` is the highest mean reward of each set. ``mean`` and ``root``
+    enter as the prior and leave as the posterior. ``early_gram`` and ``early_moment`` receive the
+    statistics of the exploration that opens the task, ``gram`` and ``moment`` those of all steps
+    if ``keep`` (which the rescue rule needs), else the same. ``chosen`` (indices, where there are
+    any), ``taken`` (the actions) and ``rewards`` receive every step. Returns the regret, the
+    length of the opening exploration, all exploration steps, and the sums of squared rewards of
+    the opening exploration and of all steps.
+    """
     horizon = noise.shape[0]
-    d = mean.shape[0]
-    sample, left, gain = np.empty(d), np.empty(d), np.empty(d)
+    sets, d, count = actions.shape
+    scores, sample = np.empty(count), np.empty(d)
+    left, gain, action = np.empty(d), np.empty(d), np.empty(d)
     work = np.empty((d, d))
     gram[:], moment[:], early_gram[:], early_moment[:] = 0.0, 0.0, 0.0, 0.0
     sd = math.sqrt(variance)
-    best = radius * math.sqrt(np.sum(theta * theta))
     regret, energy, early_energy = 0.0, 0.0, 0.0
     opening, explored = 0, 0
     started, may_explore = True, rule != NO_EXPLORATION
     for step in range(horizon):
+        row = min(step, sets - 1)
         exploring = may_explore and explores(
             rule, tau, threshold, step, horizon, started, gram, variance, work
         )
@@ -182,13 +130,29 @@ def play_ball(
             started, may_explore = False, rule == RESCUE
             opening, early_energy = step, energy
             early_gram[:], early_moment[:] = gram, moment
-        action = taken[step]
-        ball_action(policy, radius, exploring, mean, root, draws, step, sample, action)
+        if count == 0:
+            ball_action(policy, radius, exploring, mean, root, draws, step, sample, action)
+        else:
+            if exploring:
+                k = explore(draws, step, count)
+            elif policy == THOMPSON:
+                # as ``choose`` does, spared the call: it is too large to be inlined
+                posterior_draw(mean, root, draws, step, 0, sample)
+                k = best_action(actions, row, sample, scores)
+            else:
+                k = choose(
+                    policy, options, quantiles[step], mean, root,
+                    actions, row, draws, step, variance, scores, sample,
+                )  # fmt: skip
+            chosen[step] = k
+            for i in range(d):
+                action[i] = actions[row, i, k]
         value = 0.0
         for i in range(d):
-            value += action[i] * theta[i]
+            value += theta[i] * action[i]
+            taken[step, i] = action[i]
         reward = value + sd * noise[step]
-        regret += best - value
+        regret += best[row] - value
         energy += reward * reward
         rewards[step] = reward
         if keep or started:

@@ -1,0 +1,260 @@
+"""Measure speed as ratios, side by side in one run, and record them.
+
+    python benchmarks/run.py        # or: make bench; about two minutes
+
+Writes ``results.json`` and ``README.md`` beside this file. Every ratio compares pieces of work that
+alternate in the same process, round by round; a figure is the median over rounds of their ratio.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numba
+import numpy as np
+from numpy_loop import play as numpy_play
+
+from bayesmeta.agents import FIGURE_1, ROSTER, find_agents
+from bayesmeta.environment import TaskFamily, paper_family
+from bayesmeta.records import write_atomically
+from bayesmeta.simulator import simulate_run, versions
+from bayesmeta.studies.report import table, write_block
+
+HERE = Path(__file__).parent
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def rounds(count: int, *works: Callable[[], object]) -> np.ndarray:
+    """Seconds of each work in each round, (count, works); one round before does not count."""
+    for work in works:
+        work()
+    return np.array([[seconds(work) for work in works] for _ in range(count)])
+
+
+@numba.njit
+def draw_alone(rng, tasks, steps, dim, count, agents):
+    """The random numbers of ``tasks`` tasks and nothing else."""
+    total = 0.0
+    for _ in range(tasks):
+        for _ in range(dim + steps):  # parameter and noise
+            total += rng.standard_normal()
+        for _ in range(steps * count * dim):  # actions: directions …
+            total += rng.standard_normal()
+        for _ in range(steps * count):  # … and radii
+            total += rng.standard_exponential()
+        for _ in range(agents * steps * (dim + 1)):  # each agent's own
+            total += rng.standard_normal()
+    return total
+
+
+def against_numpy() -> dict[str, float]:
+    """(i) Microseconds per agent-step, drawing the actions included on both sides."""
+    family = paper_family()
+    steps, count, tasks = family.horizon, 20, 300
+    six = find_agents(FIGURE_1)
+    prior = (family.prior.mean, family.prior.cov)
+    wide = (np.zeros(5), family.told().prior_max * np.eye(5))
+    priors = [prior, (family.prior.mean, wide[1]), wide, prior, prior, wide]
+    rng = np.random.default_rng(0)
+    few = 40  # steps of the slow side
+
+    def kernel(rows: list) -> Callable[[], object]:
+        return lambda: simulate_run(family, rows, tasks=tasks)
+
+    def loop(chosen: list) -> Callable[[], object]:
+        return lambda: numpy_play(rng, family.prior.mean, chosen, few, count, 0.25, 1.0)
+
+    times = rounds(9, kernel(six), loop(priors), kernel(six[:1]), loop(priors[:1]))
+    micro = times / np.array([tasks * steps * 6, few * 6, tasks * steps, few]) * 1e6
+    return {
+        "kernel_us_six_agents": float(np.median(micro[:, 0])),
+        "numpy_us_six_agents": float(np.median(micro[:, 1])),
+        "ratio_six_agents": float(np.median(micro[:, 1] / micro[:, 0])),
+        "kernel_us_one_agent": float(np.median(micro[:, 2])),
+        "numpy_us_one_agent": float(np.median(micro[:, 3])),
+        "ratio_one_agent": float(np.median(micro[:, 3] / micro[:, 2])),
+    }
+
+
+def against_drawing() -> dict[str, float]:
+    """(ii) The whole step of Figure 1's six agents against drawing its random numbers alone."""
+    family, rows, tasks = paper_family(), find_agents(FIGURE_1), 1000
+    rng = np.random.default_rng(0)
+    times = rounds(
+        15,
+        lambda: simulate_run(family, rows, tasks=tasks),
+        lambda: draw_alone(rng, tasks, family.horizon, 5, 20, len(rows)),
+    )
+    micro = times / (tasks * family.horizon) * 1e6
+    return {
+        "whole_step_us": float(np.median(micro[:, 0])),
+        "drawing_us": float(np.median(micro[:, 1])),
+        "ratio": float(np.median(micro[:, 0] / micro[:, 1])),
+        "lowest_round": float((micro[:, 0] / micro[:, 1]).min()),
+        "highest_round": float((micro[:, 0] / micro[:, 1]).max()),
+    }
+
+
+def exponent(sizes: list[int], cost: list[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(cost), 1)[0])
+
+
+def growth() -> dict[str, object]:
+    """Cost in tasks, steps and dimension; drawing is shared, so agents' cost is the slope in them.
+
+    For the dimension: seconds of nine KTS less seconds of one, per agent-step, so that what all
+    agents share (drawing the actions) drops out.
+    """
+    rows = [ROSTER["KTS"]]
+
+    def cost(family: TaskFamily, tasks: int) -> float:
+        simulate_run(family, rows, tasks=tasks)
+        return min(seconds(lambda: simulate_run(family, rows, tasks=tasks)) for _ in range(5))
+
+    tasks = [100, 200, 400, 800, 1600]
+    in_tasks = [cost(paper_family(), n) for n in tasks]
+    steps = [50, 100, 200, 400, 800, 1600]
+    in_steps = [cost(paper_family(horizon=t), 100) for t in steps]
+    dims = [2, 3, 5, 8, 12, 20, 30, 50]
+    in_dim = [per_step(d) for d in dims]
+    large = [d for d in dims if d >= 12]
+    return {
+        "tasks": {"sizes": tasks, "seconds": in_tasks, "exponent": exponent(tasks, in_tasks)},
+        "steps": {"sizes": steps, "seconds": in_steps, "exponent": exponent(steps, in_steps)},
+        "dimension": {
+            "sizes": dims,
+            "us_per_agent_step": in_dim,
+            "exponent": exponent(dims, in_dim),
+            "exponent_from_12": exponent(large, in_dim[-len(large) :]),
+        },
+    }
+
+
+def per_step(dim: int, tasks: int = 30) -> float:
+    """Microseconds of one step of one KTS agent in ``dim`` dimensions, drawing left out."""
+    from dataclasses import replace
+
+    family = paper_family(dim=dim)
+    nine = [replace(ROSTER["KTS"], name=f"KTS {i}") for i in range(9)]
+    times = rounds(
+        7,
+        lambda: simulate_run(family, nine, tasks=tasks),
+        lambda: simulate_run(family, nine[:1], tasks=tasks),
+    )
+    return float(np.median(times[:, 0] - times[:, 1]) / (8 * tasks * family.horizon) * 1e6)
+
+
+def import_ratio() -> dict[str, float]:
+    """``import bayesmeta`` against ``import numpy``, each in a fresh interpreter."""
+
+    def start(module: str) -> Callable[[], object]:
+        code = (
+            f"import time; s = time.perf_counter(); import {module}; print(time.perf_counter() - s)"
+        )
+        return lambda: float(
+            subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+        )
+
+    ours, numpys = start("bayesmeta"), start("numpy")
+    ratios = [ours() / numpys() for _ in range(9)]  # type: ignore[operator]
+    return {"ratio": float(np.median(ratios))}
+
+
+def full_size() -> dict[str, float]:
+    """Figure 1 at the paper's size on two processes: seconds, and memory of driver and workers."""
+    from bayesmeta.studies import figure1
+
+    took = seconds(lambda: figure1.run(jobs=2))
+    driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return {"seconds": took, "driver_MiB": driver, "largest_worker_MiB": worker}
+
+
+def report(results: dict) -> str:
+    """The README of this folder."""
+    one, two, three = results["numpy"], results["drawing"], results["growth"]
+    full = results["full_size"]
+    rows = [
+        ["a step of one agent: kernel against plain NumPy, six agents sharing their actions",
+         f"{one['ratio_six_agents']:.0f} times faster", "at least 350",
+         f"{one['kernel_us_six_agents']:.2f} against {one['numpy_us_six_agents']:.0f} µs a step"],
+        ["the same, one agent alone (all drawing falls on it)",
+         f"{one['ratio_one_agent']:.0f} times faster", "",
+         f"{one['kernel_us_one_agent']:.2f} against {one['numpy_us_one_agent']:.0f} µs a step"],
+        ["whole step of six agents against drawing its random numbers alone",
+         f"{two['ratio']:.2f} times", "at most 3",
+         f"{two['whole_step_us']:.2f} against {two['drawing_us']:.2f} µs; rounds "
+         f"{two['lowest_round']:.2f} to {two['highest_round']:.2f}"],
+        ["`import bayesmeta` against `import numpy`", f"{results['import']['ratio']:.2f} times",
+         "at most about 2", ""],
+        ["cost in the number of tasks", f"exponent {three['tasks']['exponent']:.2f}", "1", ""],
+        ["cost in the number of steps", f"exponent {three['steps']['exponent']:.2f}", "1", ""],
+        ["cost of a step in the dimension, d = 2 … 50",
+         f"exponent {three['dimension']['exponent']:.2f}", "at most 2",
+         f"{three['dimension']['exponent_from_12']:.2f} from d = 12 on"],
+        ["Figure 1 at full size, 8 agents, 2 processes", f"{full['seconds']:.0f} s",
+         "about a minute", f"driver {full['driver_MiB']:.0f} MiB, largest worker "
+         f"{full['largest_worker_MiB']:.0f} MiB (wanted: under 1024)"],
+    ]  # fmt: skip
+    growth_rows = [
+        [str(d), f"{us:.3f}"]
+        for d, us in zip(
+            three["dimension"]["sizes"], three["dimension"]["us_per_agent_step"], strict=True
+        )
+    ]
+    return (
+        "# Benchmarks\n\nGenerated by `make bench`; do not edit. Ratios are measured side by side "
+        "in one run.\n\n"
+        + table(["what", "measured", "wanted", "details"], rows)
+        + "\n\nMicroseconds of one Thompson step of one agent (20 actions; drawing left out):\n\n"
+        + table(["d", "µs"], growth_rows)
+        + f"\n\nMachine: {results['machine']}; "
+        + ", ".join(f"{name} {number}" for name, number in results["versions"].items())
+        + ".\n"
+    )
+
+
+def main_block(results: dict) -> str:
+    """The block of the project's README."""
+    one, two, full = results["numpy"], results["drawing"], results["full_size"]
+    return (
+        f"Figure 1 at the paper's size took {full['seconds']:.0f} s on two cores. A step of one of "
+        f"six Thompson agents costs {one['kernel_us_six_agents']:.2f} µs, drawing the actions "
+        f"included: {one['ratio_six_agents']:.0f} times less than the same loop in plain NumPy "
+        f"({one['ratio_one_agent']:.0f} times for an agent alone, which shares its draws with "
+        f"nobody), and a whole step of all six {two['ratio']:.1f} times what drawing its random "
+        "numbers alone costs. Details: [benchmarks](benchmarks/README.md)."
+    )
+
+
+def main() -> None:
+    results = {
+        "numpy": against_numpy(),
+        "drawing": against_drawing(),
+        "growth": growth(),
+        "import": import_ratio(),
+        "full_size": full_size(),
+        "machine": f"{platform.machine()}, 2 cores",
+        "versions": versions(),
+    }
+    text = json.dumps(results, indent=2) + "\n"
+    write_atomically(HERE / "results.json", lambda to: to.write_text(text))
+    write_atomically(HERE / "README.md", lambda to: to.write_text(report(results)))
+    write_block(HERE.parent / "README.md", "bench", main_block(results))
+    print(report(results))
+
+
+if __name__ == "__main__":
+    main()

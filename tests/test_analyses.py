@@ -1,0 +1,131 @@
+"""Recorded results are held to account: complete, current, and what the reports say."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import bayesmeta as bm
+from bayesmeta.agents import with_references
+from bayesmeta.records import settings_of
+from bayesmeta.simulator import simulate_run
+from bayesmeta.summaries import orderings
+
+ROOT = Path(__file__).parent.parent
+FIGURE1 = ROOT / "analyses" / "figure1"
+
+
+def load(path: Path) -> ModuleType:
+    """Import a script by its path."""
+    spec = importlib.util.spec_from_file_location(path.parent.name + "_" + path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def record() -> xr.Dataset:
+    return bm.read_record(FIGURE1 / "figure1.nc")
+
+
+def test_figure1_is_complete(record: xr.Dataset) -> None:
+    """Paper size: every agent, ten runs, ten thousand tasks, thinned with its landmarks."""
+    wanted = [row.name for row in with_references(bm.find_agents(bm.FIGURE_1))]
+    assert record.agent.values.tolist() == wanted
+    settings = settings_of(record)
+    assert (settings["runs"], settings["tasks"], settings["seed"]) == (10, 10_000, 0)
+    assert record.sizes["run"] == 10
+    assert {1_000, 5_000, 10_000} <= set(record.task.values.tolist())
+    assert 150 <= record.sizes["task"] <= 250
+    assert not record.isnull().any().to_array().any()
+
+
+def test_figure1_is_current(record: xr.Dataset) -> None:
+    """The recorded run begins as the code of today plays it, past the end of the warm-up."""
+    agents = bm.find_agents(record.agent.values.tolist())
+    now = simulate_run(bm.paper_family(), agents, tasks=150, run=3)
+    then = record.sel(run=3, task=record.task <= 150)
+    index = then.task.values - 1
+    np.testing.assert_allclose(
+        then.cumulative_regret, now["regret"].cumsum(axis=1)[:, index], rtol=1e-9
+    )
+    np.testing.assert_allclose(then.mean_error, now["mean_error"][:, index], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        then.covariance_error, now["covariance_error"][:, index], rtol=1e-9, atol=1e-12
+    )
+
+
+def test_figure1_says_what_was_recorded_of_it(record: xr.Dataset) -> None:
+    """The verdicts on Section 6's orderings, by name: a change of any is a finding to report."""
+    failing = {
+        (c.statement, c.measure, c.verdict) for c in orderings(record) if c.verdict != "holds"
+    }
+    kmts = "regret of Th-MTS_tau less that of KMTS, {}, in units of KTS's total"
+    assert failing == {
+        ("Th-MTS_tau reaches KMTS", kmts.format("all tasks"), "undecided"),
+    }
+
+
+def test_figure1_report_is_generated() -> None:
+    """README, summary and the project's README are what the records give today."""
+    report = load(FIGURE1 / "report.py")
+    record, ids, definite = (
+        bm.read_record(FIGURE1 / f"{name}.nc") for name in ("figure1", "ids", "definiteness")
+    )
+    assert (FIGURE1 / "README.md").read_text() == report.readme(record, ids, definite)
+    assert json.loads((FIGURE1 / "summary.json").read_text()) == bm.summarise(record)
+    assert report.main_block(record, ids) in (ROOT / "README.md").read_text()
+
+
+def test_ids_record_is_complete() -> None:
+    """The IDS counterpart of every row of Figure 1, and KTS as the unit of regret."""
+    ids = bm.read_record(FIGURE1 / "ids.nc")
+    wanted = {name.replace("TS", "IDS") for name in bm.FIGURE_1} | {"KTS"}
+    assert wanted <= set(ids.agent.values.tolist())
+    assert (settings_of(ids)["runs"], settings_of(ids)["tasks"]) == (10, 2_000)
+
+
+def test_benchmarks_meet_their_marks() -> None:
+    """The recorded ratios: 350 times NumPy, at most 3 times drawing, linear, at most d^2."""
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text())
+    assert results["numpy"]["ratio_six_agents"] >= 350
+    assert results["drawing"]["ratio"] <= 3
+    assert 0.8 <= results["growth"]["tasks"]["exponent"] <= 1.2
+    assert 0.8 <= results["growth"]["steps"]["exponent"] <= 1.2
+    assert results["growth"]["dimension"]["exponent_from_12"] <= 2.2
+    assert results["full_size"]["driver_MiB"] < 1024
+    assert results["full_size"]["largest_worker_MiB"] < 1024
+    assert results["import"]["ratio"] <= 2
+
+
+def test_benchmark_report_is_generated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The benchmarks' README and the project's are what the results give today."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    run = load(ROOT / "benchmarks" / "run.py")
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text())
+    assert (ROOT / "benchmarks" / "README.md").read_text() == run.report(results)
+    assert run.main_block(results) in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "analyses").rglob("*.nc")), ids=lambda path: path.name
+)
+def test_records_are_small(path: Path) -> None:
+    """Committed records stay under 5 MB."""
+    assert path.stat().st_size < 5_000_000
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "analyses").rglob("*.png")), ids=lambda path: path.name
+)
+def test_figures_are_small(path: Path) -> None:
+    """Committed figures stay under 500 kB."""
+    assert path.stat().st_size < 500_000

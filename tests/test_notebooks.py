@@ -1,0 +1,49 @@
+"""The notebooks run from top to bottom, and are stored with their outputs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+
+
+def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    return [out for cell in notebook.cells for out in cell.get("outputs", [])]
+
+
+def test_there_are_notebooks() -> None:
+    """The folder is where the tests look for it."""
+    assert [path.name[:2] for path in NOTEBOOKS] == ["01"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_is_stored_with_its_outputs(path: Path) -> None:
+    """Readers on the web see figures; no cell is left unexecuted, none complains."""
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code)
+    found = outputs(notebook)
+    assert sum("image/png" in out.get("data", {}) for out in found) >= 3
+    assert not [out for out in found if out.get("name") == "stderr"]
+    assert path.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_executes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fresh kernel runs every cell without an error or a warning, and shows as many figures."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    from execute import execute
+
+    stored, fresh = nbformat.read(path, as_version=4), execute(path)
+    assert not [out for out in outputs(fresh) if out.get("name") == "stderr"]
+    pictures = [
+        sum("image/png" in out.get("data", {}) for out in outputs(notebook))
+        for notebook in (stored, fresh)
+    ]
+    assert pictures[0] == pictures[1]
+    sys.modules.pop("execute")
