@@ -117,21 +117,17 @@ class TruncatedGaussian(_Law):
         """Exact: E[x_i^2 1(ball)] = c_i P(c_i chi2_3 + sum over j != i of c_j chi2_1 <= a^2)."""
         values, vectors = self._axes
         freedom = np.ones(self.dim)
-        inside = _weighted_chi2_cdf(self.radius**2, values, freedom)
-        moments = np.array(
-            [
-                c * _weighted_chi2_cdf(self.radius**2, values, freedom + 2 * np.eye(self.dim)[i])
-                for i, c in enumerate(values)
-            ]
-        )
-        out: Array = (vectors * (moments / inside)) @ vectors.T
+        inside = _log_weighted_chi2_cdf(self.radius**2, values, freedom)
+        more = freedom + 2 * np.eye(self.dim)
+        tilted = [_log_weighted_chi2_cdf(self.radius**2, values, row) for row in more]
+        out: Array = (vectors * (values * np.exp(np.array(tilted) - inside))) @ vectors.T
         return out
 
     @cached_property
     def _acceptance(self) -> tuple[float, float]:
         """How often a draw from the Gaussian, and one from the uniform ball, is accepted."""
         values, _ = self._axes
-        inside = _weighted_chi2_cdf(self.radius**2, values, np.ones(self.dim))
+        inside = _log_weighted_chi2_cdf(self.radius**2, values, np.ones(self.dim))
         # the volume of the ball times the Gaussian's density at 0
         log_peak = (
             self.dim * math.log(self.radius)
@@ -139,7 +135,7 @@ class TruncatedGaussian(_Law):
             - math.lgamma(self.dim / 2 + 1)
             - 0.5 * float(np.log(values).sum())
         )
-        return inside, inside * math.exp(-log_peak) if log_peak > -600 else 0.0
+        return math.exp(inside), math.exp(min(inside - log_peak, 0.0))
 
     def points(self, rng: np.random.Generator, size: int) -> Array:
         """Exact, by rejection from the Gaussian or the uniform ball, whichever accepts more."""
@@ -215,7 +211,9 @@ class RadialDensity(_Law):
         mass = np.diff(self._table)
         k, d = self._knots, self.dim
         # E r^2 within a shell where the density is flat
-        power = np.diff((k / self.radius) ** (d + 2)) / np.diff((k / self.radius) ** d)
+        volume = np.diff((k / self.radius) ** d)
+        power = np.zeros_like(volume)  # shells too small for a float hold no mass
+        np.divide(np.diff((k / self.radius) ** (d + 2)), volume, out=power, where=volume > 0)
         square = self.radius**2 * d / (d + 2) * float(mass @ power)
         return square / d * np.eye(d)
 
@@ -295,25 +293,25 @@ class WholeBall:
         return None
 
 
-def _weighted_chi2_cdf(bound: float, weights: Array, freedom: Array) -> float:
-    """P(sum_i w_i chi2(f_i) <= bound) by Ruben's series: a mixture of chi2 laws of scale min w.
+def _log_weighted_chi2_cdf(bound: float, weights: Array, freedom: Array) -> float:
+    """ln P(sum_i w_i chi2(f_i) <= bound) by Ruben's series: a mixture of chi2 laws of scale min w.
 
     All terms are positive, so small probabilities keep their relative accuracy.
     """
+    from scipy.special import logsumexp
     from scipy.stats import chi2
 
     total = float(freedom.sum())
     if chi2.sf(bound / weights.max(), total) < 1e-16:
-        return 1.0  # nothing to speak of is cut off
+        return 0.0  # nothing to speak of is cut off
     scale = float(weights.min())
     rest = 1 - scale / weights
-    log_first = 0.5 * float((freedom * np.log(scale / weights)).sum())
     # beyond this many terms the chi2 probabilities vanish
     reach = int(bound / scale / 2 + 12 * math.sqrt(bound / scale / 2 + 1)) + 40
     limit = min(reach, 20_000)
     powers = 0.5 * (freedom * rest[None, :] ** np.arange(1, limit + 1)[:, None]).sum(1)
     mix = np.zeros(limit)
-    mix[0] = math.exp(log_first)
+    mix[0] = math.exp(0.5 * float((freedom * np.log(scale / weights)).sum()))
     covered = mix[0]
     for k in range(1, limit):
         if covered > 1 - 1e-15:
@@ -321,10 +319,27 @@ def _weighted_chi2_cdf(bound: float, weights: Array, freedom: Array) -> float:
         mix[k] = float(powers[:k][::-1] @ mix[:k]) / k
         covered += mix[k]
     else:
-        if reach > limit:
+        if reach > limit or covered == 0:
             raise InputError(
                 "action covariance is too uneven for its ball: radius^2 / smallest eigenvalue "
                 f"is {bound / scale:.3g}, largest / smallest {weights.max() / scale:.3g}; "
                 "use a rounder covariance or a smaller ball"
             )
-    return float(mix @ chi2.cdf(bound / scale, total + 2 * np.arange(limit)))
+    logs = _log_chi2_cdf(bound / scale, total + 2.0 * np.arange(limit, dtype=np.float64))
+    return float(logsumexp(logs, b=mix))
+
+
+def _log_chi2_cdf(x: float, freedom: Array) -> Array:
+    """ln P(chi2(f) <= x), also where the probability itself is below the smallest float."""
+    from scipy.special import gammainc, gammaln, hyp1f1
+
+    a, half = freedom / 2, x / 2
+    out = np.empty_like(a)
+    small = half < a + 1
+    out[~small] = np.log(gammainc(a[~small], half))
+    # gammainc(a, h) = h^a e^-h / Gamma(a + 1) 1F1(1; a + 1; h)
+    out[small] = (
+        a[small] * math.log(half) - half - gammaln(a[small] + 1)
+        + np.log(hyp1f1(1.0, a[small] + 1, half))
+    )  # fmt: skip
+    return out

@@ -20,7 +20,7 @@ def real(name: str, value: Any, *, above: float = -math.inf, least: float = -mat
     """A finite number greater than ``above`` and at least ``least``."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number, got {value!r}") from None
     if not math.isfinite(number):
         raise InputError(f"{name} must be finite, got {value!r}")
@@ -44,7 +44,7 @@ def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Array:
     """A finite float array of the given shape (None: any length), frozen, a copy."""
     try:
         out = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be an array of numbers, got {value!r}") from None
     wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
     if out.ndim != len(shape) or any(

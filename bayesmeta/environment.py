@@ -40,7 +40,10 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Setting:
-    """All a learner may know before its first task; ``truth`` is for oracles alone."""
+    """All a learner may know before its first task; ``truth`` is for oracles alone.
+
+    ``ball`` is the radius of the ball where the whole ball is on offer (None: ``bounds.radius``).
+    """
 
     dim: int
     horizon: int
@@ -48,12 +51,15 @@ class Setting:
     noise_sd: float
     bounds: Bounds
     truth: GaussianPrior | None = None
+    ball: float | None = None
 
     def __post_init__(self) -> None:
         whole("dim", self.dim, least=1)
         whole("horizon", self.horizon, least=1)
         whole("tasks", self.tasks, least=1)
         object.__setattr__(self, "noise_sd", real("noise_sd", self.noise_sd, above=0.0))
+        if self.ball is not None:
+            object.__setattr__(self, "ball", real("ball", self.ball, above=0.0))
         if self.truth is not None and self.truth.dim != self.dim:
             raise InputError(f"truth has dimension {self.truth.dim}, the setting {self.dim}")
 
@@ -107,7 +113,8 @@ class TaskFamily:
 
     def setting(self, tasks: int) -> Setting:
         """What agents that meet ``tasks`` tasks of this family are told."""
-        return Setting(self.dim, self.horizon, tasks, self.noise_sd, self.told(), self.prior)
+        ball = self.actions.radius if self.actions.count is None else None
+        return Setting(self.dim, self.horizon, tasks, self.noise_sd, self.told(), self.prior, ball)
 
     def draw(self, rng: np.random.Generator) -> Task:
         """One task: parameter, then noise, then actions, in that order from one generator."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError
+from bayesmeta.checks import Array, InputError, one_of
 from bayesmeta.environment import Setting
 from bayesmeta.estimators import moment
 from bayesmeta.estimators.estimate import PriorEstimate, Status
@@ -53,11 +53,17 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class Given:
-    """A prior fixed from the start: no learning."""
+    """A prior fixed from the start: no learning.
+
+    ``mean`` is "known" (mu_*) or "zero"; ``cov`` is "known" (Sigma_*) or "bound" (lambda_max I).
+    """
 
     mean: str = "known"
     cov: str = "known"
-    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        one_of("mean", self.mean, ("known", "zero"))
+        one_of("cov", self.cov, ("known", "bound"))
 
     @property
     def all_steps(self) -> bool:
@@ -72,9 +78,9 @@ class Given:
             )
         mean = truth.mean if truth is not None and self.mean == "known" else np.zeros(d)
         if truth is not None and self.cov == "known":
-            cov = self.scale * truth.cov
+            cov = truth.cov
         else:
-            cov = self.scale * setting.bounds.prior_max * np.eye(d)
+            cov = setting.bounds.prior_max * np.eye(d)
         return PriorEstimate(GaussianPrior(mean, cov), Status.GIVEN)
 
     def observe(self, memory: PriorEstimate, task: Finished) -> PriorEstimate:
@@ -141,12 +147,11 @@ class Moments:
     def estimate(
         self, memory: MomentMemory, setting: Setting, rng: np.random.Generator
     ) -> PriorEstimate:
-        tasks, mean, scatter, inverse_grams = memory.state
-        if tasks[0] < 2:
+        if memory.state.tasks[0] < 2:
             return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
+        floor = setting.bounds.prior_min
         cov, cholesky, raw, raised = moment.widened(
-            tasks, scatter, inverse_grams,
-            setting.noise_sd**2, setting.horizon, memory.constant, setting.bounds.prior_min,
-        )  # fmt: skip
-        prior = GaussianPrior.trusted(mean.copy(), cov, cholesky)
+            *memory.state, setting.noise_sd**2, setting.horizon, memory.constant, floor
+        )
+        prior = GaussianPrior.trusted(memory.state.mean.copy(), cov, cholesky)
         return PriorEstimate(prior, Status.RAISED if raised else Status.OK, raw)

@@ -103,7 +103,7 @@ class Player:
     def ask(self, actions: Array | None = None) -> Any:
         """The index of the action to take of the (K, d) actions on offer.
 
-        Without actions the whole ball of radius ``setting.bounds.radius`` is on offer, and the
+        Without actions the whole ball of radius ``setting.ball`` is on offer, and the
         answer is the action itself.
         """
         self._require_task("ask")
@@ -127,8 +127,8 @@ class Player:
         if actions is None:
             taken = np.empty(d)
             play.ball_action(
-                int(self._policy.scheme), self.setting.bounds.radius, exploring,
-                self._mean, self._root, draws, 0, np.empty(d), taken,
+                int(self._policy.scheme), self.setting.ball or self.setting.bounds.radius,
+                exploring, self._mean, self._root, draws, 0, np.empty(d), taken,
             )  # fmt: skip
             self._action = taken
             return taken.copy()

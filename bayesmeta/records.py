@@ -61,6 +61,8 @@ def read_record(path: Path | str) -> xr.Dataset:
             return record.load()
     except FileNotFoundError:
         raise InputError(f"no record at {path}; run the study that writes it first") from None
+    except OSError as error:
+        raise InputError(f"{path} is not a record that can be read ({error})") from None
 
 
 def settings_of(record: xr.Dataset) -> dict[str, object]:
@@ -72,7 +74,7 @@ def settings_of(record: xr.Dataset) -> dict[str, object]:
 def log_spaced(tasks: int, points: int, always: tuple[int, ...] = ()) -> Array:
     """About ``points`` task numbers from 1 to ``tasks``, evenly spaced in their logarithm."""
     grid = np.unique(np.geomspace(1, tasks, points).round().astype(int))
-    extra = [n for n in always if 1 <= n <= tasks]
+    extra = [n for n in (*always, tasks) if 1 <= n <= tasks]
     return np.union1d(grid, extra).astype(int)
 
 

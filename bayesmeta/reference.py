@@ -175,8 +175,8 @@ def v_ids(actions: Array, samples: Array, uniform: float) -> int:
 
 
 def best_single(gap: Array, information: Array) -> int:
-    """argmin of gap^2 / information; where no action informs, the smallest gap."""
-    if not (information > 0).any():
+    """argmin of gap^2 / information; gap 0 wins, and the smallest gap where none informs."""
+    if gap.min() <= 0 or not (information > 0).any():
         return int(np.argmin(gap))
     ratio = np.full(len(gap), np.inf)
     np.divide(gap**2, information, out=ratio, where=information > 0)
@@ -186,7 +186,7 @@ def best_single(gap: Array, information: Array) -> int:
 def two_point(gap: Array, information: Array, uniform: float) -> int:
     """A draw from the two-point law that minimises (E gap)^2 / E information."""
     first = second = best_single(gap, information)
-    if not information[first] > 0:
+    if not (gap[first] > 0 and information[first] > 0):
         return first
     weight, lowest = 1.0, gap[first] ** 2 / information[first]
     for i in range(len(gap)):

@@ -21,9 +21,6 @@ from bayesmeta.pool import Tick, each_run
 from bayesmeta.streams import ENVIRONMENT, stream
 
 if TYPE_CHECKING:
-    pass
-
-if TYPE_CHECKING:
     import xarray as xr
 
 VARIABLES = {

@@ -50,15 +50,14 @@ class TaskStatistics:
 
     def ols(self) -> Array:
         """Ordinary least squares of every task, eq. (9); needs invertible grams."""
-        try:
-            return np.linalg.solve(self.gram, self.moment[..., None])[..., 0]
-        except np.linalg.LinAlgError:
-            rank = np.linalg.matrix_rank(self.gram, hermitian=True)
+        rank = np.linalg.matrix_rank(self.gram, hermitian=True)
+        if (rank < self.dim).any():
             task = int(np.argmax(rank < self.dim))
             raise InputError(
                 f"gram of task {task} is singular (rank {rank[task]} of {self.dim}); "
                 "least squares needs at least as many independent steps as dimensions"
-            ) from None
+            )
+        return np.linalg.solve(self.gram, self.moment[..., None])[..., 0]
 
     @staticmethod
     def concatenate(parts: Iterable[TaskStatistics]) -> TaskStatistics:

@@ -6,6 +6,7 @@ within runs, since all agents of a run meet the same tasks, actions and noise.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ def interval(values: Array, level: float = 0.95) -> Interval:
         return Interval(mean, float("nan"), float("nan"))
     from scipy.stats import t
 
-    error = float(values.std(ddof=1)) / np.sqrt(values.size)
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
     half = float(t.ppf((1 + level) / 2, values.size - 1)) * error
     return Interval(mean, mean - half, mean + half)
 
@@ -92,16 +93,17 @@ class Comparison(NamedTuple):
     """One statement about a record: a number that must be negative, with its interval."""
 
     statement: str
+    span: str
     measure: str
     value: Interval
     verdict: str
 
 
-def judge(statement: str, measure: str, values: Array, level: float) -> Comparison:
+def judge(statement: str, span: str, measure: str, values: Array, level: float) -> Comparison:
     """ "holds" where the interval lies below 0, "fails" where above, else "undecided"."""
     value = interval(values, level)
     verdict = "holds" if value.high < 0 else "fails" if value.low > 0 else "undecided"
-    return Comparison(statement, measure, value, verdict)
+    return Comparison(statement, span, measure, value, verdict)
 
 
 def orderings(record: xr.Dataset) -> list[Comparison]:
@@ -135,7 +137,8 @@ def orderings(record: xr.Dataset) -> list[Comparison]:
     found = [
         judge(
             text,
-            f"regret of {first} less that of {second}, {span}, in units of KTS's total",
+            span,
+            f"regret of {first} less that of {second}, in units of KTS's total",
             (regret.sel(agent=first) - regret.sel(agent=second)).values,
             level,
         )
@@ -146,7 +149,8 @@ def orderings(record: xr.Dataset) -> list[Comparison]:
     found.append(
         judge(
             "the mean error of Th-MTS_tau keeps falling",
-            "slope of log mean error on log tasks, last decade of tasks",
+            "last decade",
+            "slope of log mean error on log tasks",
             slopes["Th-MTS_tau"],
             level,
         )
@@ -154,7 +158,8 @@ def orderings(record: xr.Dataset) -> list[Comparison]:
     found += [
         judge(
             f"the mean error of {name} levels off where that of Th-MTS_tau keeps falling",
-            f"slope of Th-MTS_tau less that of {name}, last decade of tasks",
+            "last decade",
+            f"slope of Th-MTS_tau less that of {name}",
             slopes["Th-MTS_tau"] - slopes[name],
             level,
         )

@@ -1,4 +1,4 @@
-"""Execute the notebooks of this folder in place: errors fail, and what changes run to run is left out.
+"""Execute the notebooks of this folder in place; errors fail, and nothing that varies is kept.
 
 python notebooks/execute.py                 # all of them
 python notebooks/execute.py 01              # those whose name begins so

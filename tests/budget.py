@@ -12,6 +12,7 @@ STOCHASTIC = (
     "actions/radial-law",
     "environment/theta-law",
     "policies/thompson-law",
+    "exploration/uniform",
     "moment/unbiased",
     "streams/uniform",
 )

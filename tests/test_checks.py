@@ -37,15 +37,15 @@ def test_real_refuses_what_is_not_finite(value: float) -> None:
 @pytest.mark.parametrize("value", ["one", None, [1.0], 1j, {}, np.array([1.0, 2.0])])
 def test_real_refuses_what_is_not_a_number(value: object) -> None:
     """Anything without a float value is refused by name."""
-    with pytest.raises(InputError, match="^radius must be a number"):
+    with pytest.raises(InputError, match=r"^radius must be a number"):
         real("radius", value)
 
 
 def test_integers_beyond_floats_are_refused() -> None:
     """An integer too large for a float is bad input like any other, alone and in an array."""
-    with pytest.raises(InputError, match="^radius must be"):
+    with pytest.raises(InputError, match=r"^radius must be"):
         real("radius", 10**400)
-    with pytest.raises(InputError, match="^x must be"):
+    with pytest.raises(InputError, match=r"^x must be"):
         array("x", [10**400], (1,))
 
 
@@ -102,7 +102,7 @@ def test_covariance_refusals() -> None:
     assert (covariance("c", np.ones((2, 2)), 2) == 1).all()
     with pytest.raises(InputError, match="c is not symmetric"):
         covariance("c", [[1.0, 0.5], [0.0, 1.0]], 2)
-    with pytest.raises(InputError, match="c is not positive semi-definite .* -1"):
+    with pytest.raises(InputError, match=r"c is not positive semi-definite .* -1"):
         covariance("c", [[1.0, 2.0], [2.0, 1.0]], 2)
     with pytest.raises(InputError, match=re.escape("c must have shape (2, 2), got (3, 3)")):
         covariance("c", np.eye(3), 2)

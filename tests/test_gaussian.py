@@ -164,7 +164,7 @@ def test_widen_adds_to_every_eigenvalue() -> None:
 @pytest.mark.parametrize("radius", [-1e-9, math.nan, math.inf, "much"])
 def test_widen_refuses(radius: object) -> None:
     """A negative or undefined radius would narrow the prior in silence."""
-    with pytest.raises(InputError, match="^radius must be"):
+    with pytest.raises(InputError, match=r"^radius must be"):
         a_prior(np.random.default_rng(7), 2).widen(radius)
 
 
@@ -172,7 +172,7 @@ def test_posterior_refuses() -> None:
     """Shapes that do not fit and noise that is not positive, each by name."""
     prior = GaussianPrior(np.zeros(2), np.eye(2))
     for noise in (0.0, -1.0, math.nan):
-        with pytest.raises(InputError, match="^noise_sd must be"):
+        with pytest.raises(InputError, match=r"^noise_sd must be"):
             prior.posterior(np.eye(2), np.zeros(2), noise)
     for gram, moment in (
         (np.eye(3), np.zeros(3)),
@@ -180,7 +180,7 @@ def test_posterior_refuses() -> None:
         (np.zeros((4, 2, 2)), np.zeros((3, 2))),
         (np.zeros(2), np.zeros(2)),
     ):
-        with pytest.raises(InputError, match="^gram and moment must end in"):
+        with pytest.raises(InputError, match=r"^gram and moment must end in"):
             prior.posterior(gram, moment, 1.0)
 
 

@@ -54,7 +54,7 @@ def test_streaming_equals_the_printed_formulas() -> None:
     noise = 1.7**2 / 30 * np.linalg.inv(stats.gram).sum(axis=0)
     np.testing.assert_allclose(state.mean, theta.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(
-        moment.covariance(state.tasks, state.scatter, state.inverse_grams, 1.7**2),
+        moment.covariance(*state, 1.7**2),
         centred.T @ centred / 29 - noise,
         rtol=1e-10, atol=1e-12,
     )  # fmt: skip
@@ -144,7 +144,7 @@ def test_covariance_is_unbiased() -> None:
     values = []
     for _ in range(groups):
         state = after(some_tasks(rng, 12, 2, 4, sd=1.5))
-        cov = moment.covariance(state.tasks, state.scatter, state.inverse_grams, 1.5**2)
+        cov = moment.covariance(*state, 1.5**2)
         values.append(np.concatenate([(cov - truth)[np.triu_indices(2)], state.mean - 1.0]))
     table = np.array(values)
     z = table.mean(axis=0) / (table.std(axis=0, ddof=1) / math.sqrt(groups))

@@ -28,7 +28,9 @@ def test_shapes_and_freezing() -> None:
     found = TaskStatistics(gram, np.zeros((3, 2)), [1, 2, 3])
     gram[0, 0, 0] = 5.0
     assert len(found) == 3 and found.dim == 2 and found.energy is None
-    assert found.gram[0, 0, 0] == 0.0 and found.count is not None and found.count.tolist() == [1, 2, 3]
+    assert (
+        found.gram[0, 0, 0] == 0.0 and found.count is not None and found.count.tolist() == [1, 2, 3]
+    )
     with pytest.raises(ValueError, match="read-only"):
         found.moment[0, 0] = 1.0
 

@@ -49,21 +49,24 @@ def observe(tasks, mean, scatter, inverse_grams, gram, moment):
 
 
 @kernel
-def covariance(tasks, scatter, inverse_grams, variance):
-    """Bias-corrected covariance, eq. (11): the scatter of the OLS estimates less their noise."""
+def covariance(tasks, mean, scatter, inverse_grams, variance):
+    """Bias-corrected covariance, eq. (11): the scatter of the OLS estimates less their noise.
+
+    With variance 0 nothing is corrected: the plain covariance of the OLS estimates.
+    """
     k = tasks[0]
     estimate = scatter / (k - 1) - variance / k * inverse_grams
     return (estimate + estimate.T) / 2
 
 
 @kernel
-def widened(tasks, scatter, inverse_grams, variance, horizon, constant, floor):
+def widened(tasks, mean, scatter, inverse_grams, variance, horizon, constant, floor):
     """The covariance handed to the next task, eq. (12), and how it came about.
 
     Returns it, its Cholesky factor, the raw estimate of eq. (11), and whether eigenvalues had to
     be raised to ``floor`` because eq. (12) was not positive definite.
     """
-    raw = covariance(tasks, scatter, inverse_grams, variance)
+    raw = covariance(tasks, mean, scatter, inverse_grams, variance)
     d = raw.shape[0]
     cov = raw + widening_radius(tasks[0] + 1, d, horizon, constant) * np.eye(d)
     root = np.empty_like(cov)

@@ -112,21 +112,19 @@ def confidence_width(root, variance, ridge, bound, delta):
 
 @kernel
 def smallest_ratio(gap, information):
-    """argmin of gap^2 / information; where no action informs, the smallest gap."""
-    best = -1
-    lowest = math.inf
-    for k in range(gap.shape[0]):
-        if information[k] > 0.0:
-            ratio = gap[k] * gap[k] / information[k]
-            if ratio < lowest:
-                lowest = ratio
-                best = k
-    if best >= 0:
-        return best
-    best = 0
+    """argmin of gap^2 / information; an action known to be best (gap 0) wins whatever it informs,
+    and where no action informs, the smallest gap does."""
+    closest = 0
     for k in range(1, gap.shape[0]):
-        if gap[k] < gap[best]:
-            best = k
+        if gap[k] < gap[closest]:
+            closest = k
+    best, lowest = closest, math.inf
+    if gap[closest] > 0.0:
+        for k in range(gap.shape[0]):
+            if information[k] > 0.0:
+                ratio = gap[k] * gap[k] / information[k]
+                if ratio < lowest:
+                    best, lowest = k, ratio
     return best
 
 
@@ -140,7 +138,7 @@ def two_point(gap, information, u):
     """
     first = smallest_ratio(gap, information)
     second, weight = first, 1.0
-    if not information[first] > 0.0:
+    if not (gap[first] > 0.0 and information[first] > 0.0):
         return first
     lowest = gap[first] * gap[first] / information[first]
     count = gap.shape[0]
