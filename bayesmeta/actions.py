@@ -226,7 +226,8 @@ class RadialDensity(_Law):
 
     def violation(self) -> str | None:
         heights = self._weights(self._midpoints)
-        if (np.diff(heights) > 1e-9 * heights[:-1]).any():
+        heights = heights[heights > 0]  # Assumption 1 speaks of the support
+        if (heights > np.minimum.accumulate(heights) * (1 + 1e-9)).any():
             return "the density increases with the norm of the action"
         return super().violation()
 

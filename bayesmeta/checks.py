@@ -43,6 +43,8 @@ def whole(name: str, value: Any, *, least: int = 0) -> int:
 def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Array:
     """A finite float array of the given shape (None: any length), frozen, a copy."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError
         out = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be an array of numbers, got {value!r}") from None

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from bayesmeta.checks import InputError
-
-if TYPE_CHECKING:
-    from bayesmeta.pool import Tick
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,6 +71,7 @@ def _reproduce(options: argparse.Namespace) -> int:
 
     from bayesmeta.agents import FIGURE_1, find_agents
     from bayesmeta.checks import whole
+    from bayesmeta.progress import progress_bar
     from bayesmeta.records import writable_folder
 
     names = [name.strip() for name in options.agents.split(",") if name.strip()] or list(FIGURE_1)
@@ -138,36 +135,6 @@ def _with_interval(value: object, ends: object) -> str:
     if isinstance(ends, list):
         return f"{value:.3f} ± {(ends[1] - ends[0]) / 2:.3f}"
     return f"{value:.3f}"
-
-
-@contextmanager
-def progress_bar(title: str, total: int) -> Iterator[Tick]:
-    """A progress bar on standard error, with the time left."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(title + " (compiling first)", total=total)
-
-        def tick(done: int) -> None:
-            bar.update(task, completed=done, description=title if done else None)
-
-        yield tick
 
 
 def _agents(options: argparse.Namespace) -> int:

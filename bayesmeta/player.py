@@ -112,8 +112,9 @@ class Player:
         if self._step >= self.setting.horizon:
             raise InputError(f"the task is over after {self.setting.horizon} steps: call end_task")
         d = self.setting.dim
-        self._policy.check_actions(None if actions is None else len(actions))
-        if actions is not None:
+        if actions is None:
+            self._policy.check_actions(None)
+        else:
             actions = array("actions", actions, (None, d))
             if len(actions) == 0:
                 raise InputError("actions is empty; offer at least one")

@@ -31,25 +31,44 @@ def writable_folder(path: Path | str) -> Path:
     return folder
 
 
-def write_atomically(path: Path | str, write: Callable[[Path], object]) -> None:
-    """Let ``write`` fill a temporary file beside ``path``, then put it in place."""
-    path = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+Writer = Callable[[Path], object]
+"""Fills the file at a path."""
+
+
+def write_together(files: dict[Path, Writer]) -> None:
+    """Fill a temporary file beside each path, then put all in place; on failure none is."""
+    filled: dict[Path, Path] = {}
     try:
-        write(temporary)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        for path, write in files.items():
+            handle, name = tempfile.mkstemp(
+                prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent
+            )
+            os.close(handle)
+            filled[path] = Path(name)
+            write(filled[path])
+            filled[path].chmod(0o644)
+        for path, temporary in filled.items():
+            temporary.replace(path)
+    finally:
+        for temporary in filled.values():
+            temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path | str, write: Writer) -> None:
+    """Let ``write`` fill a temporary file beside ``path``, then put it in place."""
+    write_together({Path(path): write})
+
+
+def record_writer(record: xr.Dataset) -> Writer:
+    """Writes a record as NetCDF, compressed."""
+    encoding = {name: {"zlib": True, "complevel": 4} for name in record.data_vars}
+    return lambda to: record.to_netcdf(to, engine="h5netcdf", encoding=encoding)
 
 
 def write_record(record: xr.Dataset, path: Path | str) -> None:
-    """Write a record as NetCDF, compressed."""
-    encoding = {name: {"zlib": True, "complevel": 4} for name in record.data_vars}
-    write_atomically(path, lambda to: record.to_netcdf(to, engine="h5netcdf", encoding=encoding))
+    """Write a record as NetCDF, whole or not at all."""
+    folder = writable_folder(Path(path).parent)
+    write_atomically(folder / Path(path).name, record_writer(record))
 
 
 def read_record(path: Path | str) -> xr.Dataset:

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from bayesmeta.agents import FIGURE_1, find_agents
-from bayesmeta.cli import progress_bar
 from bayesmeta.environment import paper_family
+from bayesmeta.progress import progress_bar
 from bayesmeta.records import thin, write_record
 from bayesmeta.simulator import simulate
 from bayesmeta.studies import figure1

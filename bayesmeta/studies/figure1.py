@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bayesmeta.agents import FIGURE_1, find_agents
 from bayesmeta.environment import paper_family
 from bayesmeta.plots import figure_1
-from bayesmeta.records import write_atomically, write_record
+from bayesmeta.records import record_writer, write_together
 from bayesmeta.simulator import simulate
 from bayesmeta.summaries import NORMALISER, summarise
 
@@ -40,15 +40,15 @@ def run(
 
 
 def write(record: xr.Dataset, folder: Path, agents: Sequence[str] = FIGURE_1) -> None:
-    """Write figure, record and summaries, each atomically; ``agents`` are the ones drawn."""
-    write_record(record, folder / "figure1.nc")
-    figure = figure_1(record, agents)
-    write_atomically(folder / "figure1.png", lambda to: figure.savefig(to, dpi=110, metadata={}))
-    summary = summarise(record)
-    write_atomically(
-        folder / "summary.json", lambda to: to.write_text(json.dumps(summary, indent=2) + "\n")
+    """Write figure, record and summaries, all or none; ``agents`` are the ones drawn."""
+    figure, summary = figure_1(record, agents), summarise(record)
+    writers = (
+        record_writer(record),
+        lambda to: figure.savefig(to, dpi=110),
+        lambda to: to.write_text(json.dumps(summary, indent=2) + "\n"),
+        lambda to: _write_table(summary, to),
     )
-    write_atomically(folder / "summary.csv", lambda to: _write_table(summary, to))
+    write_together({folder / name: writer for name, writer in zip(FILES, writers, strict=True)})
 
 
 def _write_table(summary: dict[str, dict[str, object]], path: Path) -> None:
