@@ -42,7 +42,7 @@ class Bounds:
 class Setting:
     """All a learner may know before its first task; ``truth`` is for oracles alone.
 
-    ``ball`` is the radius of the ball where the whole ball is on offer (None: ``bounds.radius``).
+    ``ball`` is the radius of the ball where the whole ball is on offer at every step.
     """
 
     dim: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesmeta.agents import Agent
 from bayesmeta.checks import Array, InputError, array, real
@@ -24,7 +25,7 @@ class Outcome(NamedTuple):
 
     regret: float
     explored: int
-    chosen: Array
+    chosen: NDArray[np.int64]
     taken: Array
     rewards: Array
 
@@ -64,7 +65,7 @@ class Player:
         self._early_gram, self._early_moment = np.zeros((d, d)), np.zeros(d)
         self._estimate: PriorEstimate | None = None
         self._policy = agent.policy
-        self._schedule: _Schedule | None = None
+        self._alone: Ensemble | None = None
         self._in_task = False
         self._clear()
 
@@ -114,11 +115,16 @@ class Player:
         d = self.setting.dim
         if actions is None:
             self._policy.check_actions(None)
+            if self.setting.ball is None:
+                raise InputError(
+                    "ask needs the actions on offer; without them the whole ball is on offer, and "
+                    "the setting must say so: give it ball=radius"
+                )
         else:
             actions = array("actions", actions, (None, d))
             if len(actions) == 0:
                 raise InputError("actions is empty; offer at least one")
-        draws = self._rng.standard_normal((1, self._policy.normals(d)))
+        draws = self._rng.standard_normal((1, self._normals()))
         exploring = play.explores(
             *self._plan, self._step, self.setting.horizon, self._opening,
             self._gram, self._variance, np.empty((d, d)),
@@ -128,7 +134,7 @@ class Player:
         if actions is None:
             taken = np.empty(d)
             play.ball_action(
-                int(self._policy.scheme), self.setting.ball or self.setting.bounds.radius,
+                int(self._policy.scheme), self.setting.ball,
                 exploring, self._mean, self._root, draws, 0, np.empty(d), taken,
             )  # fmt: skip
             self._action = taken
@@ -166,7 +172,7 @@ class Player:
         self._close_opening()
         # the steps not played consume their share of randomness, so that the next task finds it
         rest = self.setting.horizon - self._step - (self._action is not None)
-        self._rng.standard_normal(rest * self._policy.normals(self.setting.dim))
+        self._rng.standard_normal(rest * self._normals())
         play.mirror(self._gram)
         play.mirror(self._early_gram)
         self._finish(self._step, self._energy, self._early_count, self._early_energy)
@@ -174,33 +180,30 @@ class Player:
         self._clear()
 
     def play(self, task: Task) -> Outcome:
-        """Play a drawn task from start to end, in one kernel.
-
-        The arrays of the outcome are reused by the next task.
-        """
+        """Play a drawn task from start to end, in one kernel."""
         self._require_task("play")
         if self._step or self._action is not None:
             raise InputError("play needs a task no step of which has been played")
-        schedule = self._schedule
-        if schedule is None or schedule.policy is not self._policy:
-            schedule = self._schedule = _Schedule.of(self._policy, self.setting)
-        self._rng.standard_normal(out=schedule.draws)
-        regret, opening, explored, early_energy, energy = play.play(
-            schedule.scheme, schedule.options, schedule.quantiles, *self._plan, self._keep,
-            task.theta, task.actions, task.radius, task.best, task.noise,
-            schedule.draws, self._variance,
-            self._mean, self._root, self._gram, self._moment,
-            self._early_gram, self._early_moment,
-            schedule.chosen, schedule.taken, schedule.rewards,
-        )  # fmt: skip
-        self._finish(self.setting.horizon, energy, opening, early_energy)
-        return Outcome(regret, explored, schedule.chosen, schedule.taken, schedule.rewards)
+        if self._alone is None:
+            self._alone = Ensemble([self])
+        return self._alone.play(task).of(0)
+
+    def _normals(self) -> int:
+        """How many normals a step of the task under way consumes."""
+        return self._policy.normals(self.setting.dim, ball=self.setting.ball is not None)
 
     def _close_opening(self) -> None:
         if self._opening:
             self._opening = False
             self._early_gram[:], self._early_moment[:] = self._gram, self._moment
             self._early_count, self._early_energy = self._step, self._energy
+
+    def _adopt(self, arrays: list[Array]) -> None:
+        """Keep the state in arrays that an ensemble shares with the kernel."""
+        names = ("_mean", "_root", "_gram", "_moment", "_early_gram", "_early_moment")
+        for name, shared in zip(names, arrays, strict=True):
+            shared[:] = getattr(self, name)
+            setattr(self, name, shared)
 
     def _finish(self, count: int, energy: float, early_count: int, early_energy: float) -> None:
         finished = Finished(
@@ -216,31 +219,89 @@ class Player:
             raise InputError(f"no task is under way: call start_task before {call}")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_schedule": None}
+        return {**self.__dict__, "_alone": None}
 
 
-class _Schedule(NamedTuple):
-    """What playing whole tasks with one policy needs, made once: numbers and buffers."""
+class Outcomes(NamedTuple):
+    """A task played through by several agents: the fields of ``Outcome``, agent by agent.
 
-    policy: Policy
-    scheme: int
-    options: Array
-    quantiles: Array
-    draws: Array
-    chosen: Array
+    The arrays are reused by the next task.
+    """
+
+    regret: Array
+    explored: Array
+    chosen: NDArray[np.int64]
     taken: Array
     rewards: Array
 
-    @classmethod
-    def of(cls, policy: Policy, setting: Setting) -> _Schedule:
-        steps = range(setting.horizon)
-        return cls(
-            policy,
-            int(policy.scheme),
-            policy.options(),
-            np.array([policy.quantile(step) for step in steps]),
-            np.empty((len(steps), policy.normals(setting.dim))),
-            np.empty(len(steps), dtype=np.int64),
-            np.empty((len(steps), setting.dim)),
-            np.empty(len(steps)),
+    def of(self, agent: int) -> Outcome:
+        """What one of them did."""
+        return Outcome(
+            float(self.regret[agent]), int(self.explored[agent]),
+            self.chosen[agent], self.taken[agent], self.rewards[agent],
+        )  # fmt: skip
+
+
+class Ensemble:
+    """Players that meet the same drawn tasks, played in one call of the kernel."""
+
+    def __init__(self, players: list[Player]) -> None:
+        self._players, setting = players, players[0].setting
+        count, d, horizon = len(players), setting.dim, setting.horizon
+        self._policies: list[Policy | None] = [None] * count
+        self._scheme, self._options = np.empty(count, dtype=np.int64), np.empty((count, 4))
+        self._quantiles = np.empty((count, horizon))
+        plans = [player._plan for player in players]
+        self._rule = np.array([plan.rule for plan in plans])
+        self._tau = np.array([plan.tau for plan in plans])
+        self._threshold = np.array([plan.threshold for plan in plans])
+        self._keep = np.array([player._keep for player in players])
+        self._start, self._width = (np.zeros(count, dtype=np.int64) for _ in range(2))
+        self._draws, self._own = np.empty(0), [np.empty(0)] * count
+        self._state = (
+            np.empty((count, d)), np.empty((count, d, d)), np.zeros((count, d, d)),
+            np.zeros((count, d)), np.zeros((count, d, d)), np.zeros((count, d)),
+        )  # fmt: skip
+        self._steps = (
+            np.empty((count, horizon), dtype=np.int64),
+            np.empty((count, horizon, d)),
+            np.empty((count, horizon)),
         )
+        self._totals = np.empty((count, 5))
+        for i, player in enumerate(players):
+            player._adopt([array[i] for array in self._state])
+
+    def play(self, task: Task) -> Outcomes:
+        """Play a task that every player has started."""
+        for i, player in enumerate(self._players):
+            if player._policy is not self._policies[i]:
+                self._settle(i, player._policy)
+        for player, own in zip(self._players, self._own, strict=True):
+            player._rng.standard_normal(out=own)
+        play.play_all(
+            self._scheme, self._options, self._quantiles,
+            self._rule, self._tau, self._threshold, self._keep,
+            task.theta, task.actions, task.radius, task.best, task.noise,
+            self._draws, self._start, self._width, self._players[0]._variance,
+            *self._state, *self._steps, self._totals,
+        )  # fmt: skip
+        totals = self._totals.tolist()
+        for player, (_, opening, _, early_energy, energy) in zip(
+            self._players, totals, strict=True
+        ):
+            player._finish(player.setting.horizon, energy, int(opening), early_energy)
+        chosen, taken, rewards = self._steps
+        return Outcomes(self._totals[:, 0], self._totals[:, 2], chosen, taken, rewards)
+
+    def _settle(self, agent: int, policy: Policy) -> None:
+        """Note the policy a player has come to, and lay out the normals anew."""
+        setting = self._players[agent].setting
+        self._policies[agent] = policy
+        self._scheme[agent], self._options[agent] = int(policy.scheme), policy.options()
+        self._quantiles[agent] = [policy.quantile(step) for step in range(setting.horizon)]
+        self._width[agent] = self._players[agent]._normals()
+        sizes = self._width * setting.horizon
+        ends = np.cumsum(sizes)
+        self._start[:] = ends - sizes
+        self._draws = np.empty(int(ends[-1]))
+        self._own = [self._draws[e - s : e] for e, s in zip(ends, sizes, strict=True)]

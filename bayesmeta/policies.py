@@ -30,7 +30,7 @@ class Policy:
     """A scheme and its numbers; made by the functions below."""
 
     scheme: Scheme
-    posterior_draws: int = 1
+    posterior_draws: int = 0
     ridge: float = 1.0
     norm_bound: float = 0.0
     delta: float = 0.05
@@ -51,9 +51,17 @@ class Policy:
         d = setting.dim
         return GaussianPrior(np.zeros(d), setting.noise_sd**2 / self.ridge * np.eye(d))
 
-    def normals(self, dim: int) -> int:
-        """Standard normals a step consumes: the posterior draws and one for a uniform number."""
-        return self.posterior_draws * dim + 1
+    def normals(self, dim: int, *, ball: bool = False) -> int:
+        """Standard normals a step consumes.
+
+        The last of them is also the step's uniform number, through its distribution function. A
+        step either explores or plays, so the two uses meet only where playing is randomised, and
+        on the whole ball, where exploring takes a direction as well: there it is one more.
+        """
+        if ball:
+            return dim + 1
+        randomised = self.randomised or self.scheme is Scheme.V_IDS
+        return max(self.posterior_draws * dim + randomised, 1)
 
     def options(self) -> Array:
         """(ridge, bound, delta, randomised), as the kernels take them."""
@@ -79,7 +87,7 @@ def _quantile(step: int) -> float:
 
 def thompson() -> Policy:
     """Thompson Sampling: the best action under one draw from the posterior."""
-    return Policy(Scheme.THOMPSON)
+    return Policy(Scheme.THOMPSON, posterior_draws=1)
 
 
 def greedy() -> Policy:

@@ -134,7 +134,7 @@ def choose(
 ) -> int:
     """The index of the action a policy takes, given the posterior."""
     d = len(mean)
-    normals = draws[:-1].reshape(-1, d)
+    normals = draws[: policy.posterior_draws * d].reshape(-1, d)
     widths = np.sqrt(np.einsum("ki,ij,kj->k", actions, cov, actions).clip(min=0))
     if policy.scheme is Scheme.THOMPSON:
         return int(np.argmax(actions @ (mean + root(cov) @ normals[0])))

@@ -16,7 +16,7 @@ from bayesmeta.agents import Agent, with_references
 from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.player import Player
+from bayesmeta.player import Ensemble, Player
 from bayesmeta.pool import Tick, each_run
 from bayesmeta.streams import ENVIRONMENT, stream
 
@@ -41,37 +41,33 @@ class _Errors:
     """Distances of the priors in use from the truth, computed a block of tasks at a time."""
 
     def __init__(self, family: TaskFamily, tasks: int) -> None:
-        d = family.dim
         self._truth = family.prior
-        self._mean, self._cov = np.empty((_BLOCK, d)), np.empty((_BLOCK, d, d))
-        self._raw = np.empty((_BLOCK, d, d))
-        self._task: list[int] = []
+        self._noted: list[tuple[int, PriorEstimate]] = []
         self._last: PriorEstimate | None = None
         self.mean, self.cov, self.raw = np.empty(tasks), np.empty(tasks), np.empty(tasks)
 
     def add(self, task: int, estimate: PriorEstimate) -> None:
         """Note the prior of a task; one that stays the same is noted once."""
-        if estimate is self._last:
-            return
-        self._last = estimate
-        i = len(self._task)
-        self._task.append(task)
-        self._mean[i], self._cov[i] = estimate.prior.mean, estimate.prior.cov
-        self._raw[i] = estimate.prior.cov if estimate.raw_cov is None else estimate.raw_cov
-        if i + 1 == _BLOCK:
-            self.flush()
+        if estimate is not self._last:
+            self._last = estimate
+            self._noted.append((task, estimate))
+            if len(self._noted) == _BLOCK:
+                self.flush()
 
     def flush(self) -> None:
         """Compute the errors of the tasks noted; each holds until the next one noted."""
-        n = len(self._task)
-        mean = np.linalg.norm(self._mean[:n] - self._truth.mean, axis=1)
-        cov = _operator_norm(self._cov[:n] - self._truth.cov)
-        raw = _operator_norm(self._raw[:n] - self._truth.cov)
-        if n:
-            first, spans = self._task[0], np.diff([*self._task, len(self.mean)])
-            for out, values in ((self.mean, mean), (self.cov, cov), (self.raw, raw)):
-                out[first:] = np.repeat(values, spans)
-        self._task.clear()
+        if not self._noted:
+            return
+        tasks = [task for task, _ in self._noted]
+        priors = [estimate.prior for _, estimate in self._noted]
+        raw = [e.prior.cov if e.raw_cov is None else e.raw_cov for _, e in self._noted]
+        spans = np.diff([*tasks, len(self.mean)])
+        means = np.array([prior.mean for prior in priors]) - self._truth.mean
+        covs = np.array([prior.cov for prior in priors]) - self._truth.cov
+        self.mean[tasks[0] :] = np.repeat(np.linalg.norm(means, axis=1), spans)
+        self.cov[tasks[0] :] = np.repeat(_operator_norm(covs), spans)
+        self.raw[tasks[0] :] = np.repeat(_operator_norm(np.array(raw) - self._truth.cov), spans)
+        self._noted.clear()
 
 
 def _operator_norm(symmetric: Array) -> Array:
@@ -98,6 +94,7 @@ def simulate_run(
     for agent in agents:
         agent.policy.check_actions(family.actions.count)
         (agent.warmup_policy or agent.policy).check_actions(family.actions.count)
+    ensemble = Ensemble(players)
     rng = stream(seed, run, ENVIRONMENT)
     regret, explored = np.empty((len(agents), tasks)), np.empty((len(agents), tasks))
     raised = np.zeros((len(agents), tasks))
@@ -107,9 +104,9 @@ def simulate_run(
         for i, player in enumerate(players):
             estimate = player.start_task()
             errors[i].add(n, estimate)
-            outcome = player.play(task)
-            regret[i, n], explored[i, n] = outcome.regret, outcome.explored
             raised[i, n] = estimate.status is Status.RAISED
+        outcomes = ensemble.play(task)
+        regret[:, n], explored[:, n] = outcomes.regret, outcomes.explored
         if progress is not None and (n + 1) % 64 == 0:
             progress(n + 1)
     for error in errors:

@@ -92,7 +92,7 @@ def test_ids_record_is_complete() -> None:
 def test_benchmarks_meet_their_marks() -> None:
     """The recorded ratios: 350 times NumPy, at most 3 times drawing, linear, at most d^2."""
     results = json.loads((ROOT / "benchmarks" / "results.json").read_text())
-    assert results["numpy"]["ratio_six_agents"] >= 350
+    assert results["numpy"]["ratio"] >= 350
     assert results["drawing"]["ratio"] <= 3
     assert 0.8 <= results["growth"]["tasks"]["exponent"] <= 1.2
     assert 0.8 <= results["growth"]["steps"]["exponent"] <= 1.2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from bayesmeta import reference
 from bayesmeta.actions import FiniteSet, UniformBall, WholeBall, unit_vectors
 from bayesmeta.agents import Agent
+from bayesmeta.checks import InputError
 from bayesmeta.environment import Bounds, Setting, TaskFamily
 from bayesmeta.exploration import (
     Exploration,
@@ -70,7 +73,7 @@ def both(family: TaskFamily, policy: Policy, rule: Exploration, seed: int = 0):
     setting = family.setting(1)
     player = Player(agent(policy, rule), setting, seed=seed)
     prior = player.start_task().prior
-    draws = stream(seed, 0, "test").standard_normal((family.horizon, policy.normals(family.dim)))
+    draws = stream(seed, 0, "test").standard_normal((family.horizon, player._normals()))
     outcome = player.play(task)
     plan = rule.plan(setting)
     twin = reference.play(policy, plan, task, prior, family.noise_sd, draws, setting.bounds.radius)
@@ -149,8 +152,6 @@ def test_units_of_the_reward_do_not_matter(unit: float, policy: str, rule: str) 
     prior = random_prior(rng, 3)
     scaled = GaussianPrior(unit * prior.mean, unit**2 * prior.cov)
     scheme = POLICIES[policy]
-    from dataclasses import replace
-
     rules = (RULES[rule], replace(RULES[rule], threshold=RULES[rule].threshold / unit**2))
     policies = (scheme, replace(scheme, norm_bound=scheme.norm_bound * unit))
     outcomes = [
@@ -250,11 +251,15 @@ def test_eigenvalue_exploration_stops_at_the_first_time() -> None:
     assert outcome.explored == first == twin.opening
 
 
-def test_setting_carries_the_bounds_to_the_ball() -> None:
-    """An action from the whole ball has the radius the learner was told of."""
-    setting = Setting(
-        2, 5, 1, 0.1, Bounds(0.4, 0.01, 0.1, 1.0, 1.0), GaussianPrior(np.ones(2), np.eye(2))
-    )
-    player = Player(agent(thompson(), no_exploration()), setting)
-    player.start_task()
-    assert np.linalg.norm(player.ask()) == pytest.approx(0.4)
+def test_a_setting_offers_the_ball_only_where_it_says_so() -> None:
+    """Asked without actions, an agent takes one of the setting's ball, or says what is missing."""
+    truth = GaussianPrior(np.ones(2), np.eye(2))
+    setting = Setting(2, 5, 1, 0.1, Bounds(0.9, 0.01, 0.1, 1.0, 1.0), truth, ball=0.4)
+    for offered in (setting, replace(setting, ball=None)):
+        player = Player(agent(thompson(), no_exploration()), offered)
+        player.start_task()
+        if offered.ball:
+            assert np.linalg.norm(player.ask()) == pytest.approx(0.4)
+        else:
+            with pytest.raises(InputError, match="ball=radius"):
+                player.ask()

@@ -149,7 +149,8 @@ def test_frequentist_schemes_start_from_their_ridge() -> None:
 
 def test_normals_of_a_step() -> None:
     """M d for the posterior draws and one for the uniform number."""
-    assert thompson().normals(5) == 6 and v_ids(100).normals(5) == 501
+    assert thompson().normals(5) == 5 and v_ids(100).normals(5) == 501
+    assert thompson().normals(5, ball=True) == 6 and greedy().normals(5) == 1
 
 
 def the_law(gap: np.ndarray, information: np.ndarray) -> tuple[int, int, float]:

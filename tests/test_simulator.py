@@ -226,3 +226,15 @@ def test_units_do_not_matter_to_a_learner(unit: float, base: str) -> None:
         row = replace(row, exploration=rule, learner=learner, warmup=6)
         regrets.append(simulate_run(family, [row], tasks=40)["regret"][0] / c)
     np.testing.assert_allclose(regrets[1], regrets[0], rtol=1e-7)
+
+
+def test_a_change_of_policy_leaves_the_other_agents_alone() -> None:
+    """An agent whose warm-up plays another policy does not disturb those beside it, ever."""
+    family = bm.paper_family(horizon=15)
+    changing = replace(ROSTER["All-MTS"], warmup=3, warmup_policy=bm.v_ids(draws=5))
+    rows = [ROSTER["UKTS"], changing, ROSTER["KMTS"]]
+    together = simulate_run(family, rows, tasks=8)["regret"]
+    for i, row in enumerate(rows):
+        np.testing.assert_array_equal(
+            together[i], simulate_run(family, [row], tasks=8)["regret"][0]
+        )

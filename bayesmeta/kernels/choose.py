@@ -1,10 +1,11 @@
 """The line "play" of Algorithm 1: which of finitely many actions each policy takes.
 
-Every function reads the posterior (mean, root), the actions of the step and the
-randomness of the step, and returns an index; nothing is changed. Row ``step`` of ``draws`` holds
-the step's standard normals: M d of them for a policy with M posterior draws, then one more which,
-through the normal distribution function, is the step's uniform number. ``actions`` is (sets, d, K)
-and ``row`` the set on offer; whole arrays with an index, since a slice costs more than a step.
+Every function reads the posterior (mean, root), the actions of the step and the randomness of the
+step, and returns an index; nothing is changed. Row ``step`` of ``draws`` holds the step's standard
+normals: M d of them for a policy with M posterior draws. The last, through the normal distribution
+function, is the step's uniform number; it is one more where both are used. ``actions`` is
+(sets, d, K) and ``row`` the set on offer; whole arrays with an index, since a slice costs more than
+a step.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 
 import numpy as np
 
-from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.jit import inlined, kernel
 
 THOMPSON, GREEDY, BAYES_UCB, OFUL, V_IDS, FREQUENTIST_IDS = range(6)
 
@@ -30,10 +31,8 @@ def explore(draws, step, count):
     return min(int(uniform(draws, step) * count), count - 1)
 
 
-@kernel
-def posterior_draw(mean, root, draws, step, first, sample):
-    """sample = mean + L z, a draw of theta; z starts at column ``first`` of row ``step``."""
-    d = mean.shape[0]
+@inlined
+def _posterior_draw(d, mean, root, draws, step, first, sample):
     for i in range(d):
         sample[i] = mean[i]
     for i in range(d):
@@ -43,9 +42,24 @@ def posterior_draw(mean, root, draws, step, first, sample):
 
 
 @kernel
-def best_action(actions, row, theta, scores):
-    """argmax of a' theta, the first where several tie."""
-    _, d, count = actions.shape
+def posterior_draw(mean, root, draws, step, first, sample):
+    """sample = mean + L z, a draw of theta; z starts at column ``first`` of row ``step``."""
+    d = mean.shape[0]
+    if d == 2:
+        _posterior_draw(2, mean, root, draws, step, first, sample)
+    elif d == 3:
+        _posterior_draw(3, mean, root, draws, step, first, sample)
+    elif d == 4:
+        _posterior_draw(4, mean, root, draws, step, first, sample)
+    elif d == 5:
+        _posterior_draw(5, mean, root, draws, step, first, sample)
+    else:
+        _posterior_draw(d, mean, root, draws, step, first, sample)
+
+
+@inlined
+def _best_action(d, actions, row, theta, scores):
+    count = actions.shape[2]
     for k in range(count):
         scores[k] = 0.0
     for i in range(d):
@@ -59,6 +73,21 @@ def best_action(actions, row, theta, scores):
     while scores[best] < top:
         best += 1
     return best
+
+
+@kernel
+def best_action(actions, row, theta, scores):
+    """argmax of a' theta, the first where several tie."""
+    d = theta.shape[0]
+    if d == 2:
+        return _best_action(2, actions, row, theta, scores)
+    if d == 3:
+        return _best_action(3, actions, row, theta, scores)
+    if d == 4:
+        return _best_action(4, actions, row, theta, scores)
+    if d == 5:
+        return _best_action(5, actions, row, theta, scores)
+    return _best_action(d, actions, row, theta, scores)
 
 
 @kernel

@@ -20,6 +20,16 @@ def _sources() -> str:
 _STAMP = _sources()
 
 
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel whose body takes the place of every call to it, with constant arguments put in.
+
+    A loop ``for i in range(d)`` then has a known length, which the compiler unrolls: the hottest
+    kernels are called through a choice between a few small dimensions and the general case.
+    """
+    compiled: Callable[..., Any] = numba.njit(error_model="numpy", inline="always")(function)
+    return compiled
+
+
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for speed without changing results: no fast-math, so bits do not depend on luck."""
     compiled: Any = numba.njit(cache=True, error_model="numpy")(function)

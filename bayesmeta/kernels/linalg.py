@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import math
 
-from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.jit import inlined, kernel
 
 
-@kernel
-def update_posterior(mean, root, action, reward, variance, left, gain):
-    """One step of eq. (4): condition N(mean, root' root) on ``reward`` = action' theta + noise.
-
-    Carlson's square-root update of the Cholesky factor: with f = L' a and
-    alpha_i = sigma^2 + f_i^2 + ... + f_d^2, column i of the new factor is
-    L_i sqrt(alpha_{i+1} / alpha_i) - (sum_{j>i} L_j f_j) f_i / sqrt(alpha_i alpha_{i+1}).
-    Sums of positive terms only, so no accuracy is lost by subtraction. ``left`` and ``gain`` are
-    work space; on return ``gain`` is Sigma a.
-    """
-    d = mean.shape[0]
+@inlined
+def _update(d, mean, root, action, reward, variance, left, gain):
     residual = reward
     for i in range(d):
         residual -= action[i] * mean[i]
@@ -40,6 +31,29 @@ def update_posterior(mean, root, action, reward, variance, left, gain):
     residual /= alpha
     for i in range(d):
         mean[i] += gain[i] * residual
+
+
+@kernel
+def update_posterior(mean, root, action, reward, variance, left, gain):
+    """One step of eq. (4): condition N(mean, root' root) on ``reward`` = action' theta + noise.
+
+    Carlson's square-root update of the Cholesky factor: with f = L' a and
+    alpha_i = sigma^2 + f_i^2 + ... + f_d^2, column i of the new factor is
+    L_i sqrt(alpha_{i+1} / alpha_i) - (sum_{j>i} L_j f_j) f_i / sqrt(alpha_i alpha_{i+1}).
+    Sums of positive terms only, so no accuracy is lost by subtraction. ``left`` and ``gain`` are
+    work space; on return ``gain`` is Sigma a.
+    """
+    d = mean.shape[0]
+    if d == 2:
+        _update(2, mean, root, action, reward, variance, left, gain)
+    elif d == 3:
+        _update(3, mean, root, action, reward, variance, left, gain)
+    elif d == 4:
+        _update(4, mean, root, action, reward, variance, left, gain)
+    elif d == 5:
+        _update(5, mean, root, action, reward, variance, left, gain)
+    else:
+        _update(d, mean, root, action, reward, variance, left, gain)
 
 
 @kernel

@@ -96,7 +96,7 @@ def ball_action(policy, radius, exploring, mean, root, draws, step, sample, acti
 def play(
     policy, options, quantiles, rule, tau, threshold, keep,
     theta, actions, radius, best, noise, draws, variance,
-    mean, root, gram, moment, early_gram, early_moment, chosen, taken, rewards,
+    mean, root, gram, moment, early_gram, early_moment, chosen, taken, rewards, totals,
 ):  # fmt: skip
     """Play one task.
 
@@ -105,7 +105,7 @@ def play(
     enter as the prior and leave as the posterior. ``early_gram`` and ``early_moment`` receive the
     statistics of the exploration that opens the task, ``gram`` and ``moment`` those of all steps
     if ``keep`` (which the rescue rule needs), else the same. ``chosen`` (indices, where there are
-    any), ``taken`` (the actions) and ``rewards`` receive every step. Returns the regret, the
+    any), ``taken`` (the actions) and ``rewards`` receive every step; ``totals`` the regret, the
     length of the opening exploration, all exploration steps, and the sums of squared rewards of
     the opening exploration and of all steps.
     """
@@ -163,4 +163,29 @@ def play(
         early_gram[:], early_moment[:] = gram, moment
     mirror(gram)
     mirror(early_gram)
-    return regret, opening, explored, early_energy, energy
+    totals[0], totals[1], totals[2] = regret, opening, explored
+    totals[3], totals[4] = early_energy, energy
+
+
+@kernel
+def play_all(
+    policies, options, quantiles, rules, taus, thresholds, keeps,
+    theta, actions, radius, best, noise, draws, starts, widths, variance,
+    means, roots, grams, moments, early_grams, early_moments,
+    chosen, taken, rewards, totals,
+):  # fmt: skip
+    """Play one task with several agents, one after another, in one call.
+
+    All arrays but the task's have the agent as first axis. The normals of agent i fill
+    (steps, widths[i]) entries of ``draws`` from starts[i] on. Coming back to Python between agents
+    would cost as much as playing them.
+    """
+    horizon = noise.shape[0]
+    for i in range(policies.shape[0]):
+        own = draws[starts[i] : starts[i] + horizon * widths[i]].reshape((horizon, widths[i]))
+        play(
+            policies[i], options[i], quantiles[i], rules[i], taus[i], thresholds[i], keeps[i],
+            theta, actions, radius, best, noise, own, variance,
+            means[i], roots[i], grams[i], moments[i], early_grams[i], early_moments[i],
+            chosen[i], taken[i], rewards[i], totals[i],
+        )  # fmt: skip
