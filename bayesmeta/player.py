@@ -15,7 +15,6 @@ from bayesmeta.exploration import Rule
 from bayesmeta.kernels import choose, play
 from bayesmeta.kernels.linalg import update_posterior
 from bayesmeta.learners import Finished
-from bayesmeta.policies import Policy
 from bayesmeta.streams import stream
 
 
@@ -124,6 +123,8 @@ class Player:
             actions = array("actions", actions, (None, d))
             if len(actions) == 0:
                 raise InputError("actions is empty; offer at least one")
+        if self._step == 0:
+            self._gram[:], self._moment[:] = 0.0, 0.0
         draws = self._rng.standard_normal((1, self._normals()))
         exploring = play.explores(
             *self._plan, self._step, self.setting.horizon, self._opening,
@@ -169,6 +170,8 @@ class Player:
     def end_task(self) -> None:
         """Let the learner see the task; an action whose reward was never told is forgotten."""
         self._require_task("end_task")
+        if self._step == 0:
+            self._gram[:], self._moment[:] = 0.0, 0.0
         self._close_opening()
         # the steps not played consume their share of randomness, so that the next task finds it
         rest = self.setting.horizon - self._step - (self._action is not None)
@@ -176,7 +179,6 @@ class Player:
         play.mirror(self._gram)
         play.mirror(self._early_gram)
         self._finish(self._step, self._energy, self._early_count, self._early_energy)
-        self._gram[:], self._moment[:] = 0.0, 0.0
         self._clear()
 
     def play(self, task: Task) -> Outcome:

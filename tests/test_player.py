@@ -170,3 +170,23 @@ def test_the_ball_is_the_familys_whatever_its_learners_were_told() -> None:
     player.start_task()
     outcome = player.play(problem.draw(np.random.default_rng(0)))
     np.testing.assert_allclose(np.linalg.norm(outcome.taken, axis=1), 0.5)
+
+
+def test_playing_whole_tasks_and_asking_can_be_mixed() -> None:
+    """A task played in one go leaves nothing behind that a task asked for would stumble over."""
+    problem = family()
+    agent = learner("All-MTS", exploration=bm.until_eigenvalue(0.5))
+    mixed, whole = (Player(agent, problem.setting(8), seed=2) for _ in range(2))
+    rng = stream(2, 0, ENVIRONMENT)
+    for n in range(8):
+        task = problem.draw(rng)
+        whole.start_task()
+        outcome = whole.play(task)
+        mixed.start_task()
+        if n % 2 == 0:
+            np.testing.assert_array_equal(mixed.play(task).chosen, outcome.chosen)
+            continue
+        for step in range(HORIZON):
+            assert mixed.ask(task.actions[step].T) == outcome.chosen[step]
+            mixed.tell(outcome.rewards[step])
+        mixed.end_task()
