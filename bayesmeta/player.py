@@ -15,6 +15,7 @@ from bayesmeta.exploration import Rule
 from bayesmeta.kernels import choose, play
 from bayesmeta.kernels.linalg import update_posterior
 from bayesmeta.learners import Finished
+from bayesmeta.policies import Policy
 from bayesmeta.streams import stream
 
 
