@@ -8,7 +8,7 @@ OUT ?= results/figure1
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-setup: .venv/installed
+setup: .venv/installed  ## make .venv with everything in it
 
 # uv where it works, otherwise a private copy in .uv (pip may not install into the system's Python)
 .venv/installed: pyproject.toml requirements.lock .python-version

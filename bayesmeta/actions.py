@@ -193,7 +193,12 @@ class RadialDensity(_Law):
         return (self._knots[1:] + self._knots[:-1]) / 2
 
     def _weights(self, radii: Array) -> Array:
-        heights = np.asarray(self.density(radii), dtype=float)
+        if not callable(self.density):
+            raise InputError(f"density must be a function of the radius, got {self.density!r}")
+        try:
+            heights = np.asarray(self.density(radii), dtype=float)
+        except TypeError as error:
+            raise InputError(f"density must take an array of radii ({error})") from None
         if heights.shape != radii.shape:
             raise InputError("density must map an array of radii to an array of the same shape")
         if not np.isfinite(heights).all() or (heights < 0).any():
@@ -261,7 +266,7 @@ class FiniteSet:
         return out
 
     def draw(self, rng: np.random.Generator, horizon: int) -> Array:
-        return np.ascontiguousarray(self.actions.T)[None]
+        return np.array(self.actions.T, order="C")[None]
 
     def violation(self) -> str | None:
         return "a given finite set is not drawn from a density on a ball"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bayesmeta.checks import InputError, one_of
+from bayesmeta.checks import InputError, of_type, one_of, whole
 from bayesmeta.environment import Setting
-from bayesmeta.exploration import Exploration, no_exploration, rescue, until_eigenvalue
+from bayesmeta.exploration import Exploration, Rule, no_exploration, rescue, until_eigenvalue
 from bayesmeta.learners import KNOWN, KNOWN_MEAN, UNKNOWN, Learner, Moments
 from bayesmeta.policies import Policy, thompson, v_ids
+from bayesmeta.streams import ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,27 @@ class Agent:
     note: str = ""
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise InputError("an agent needs a name; its randomness is keyed by it")
-        if self.warmup is not None and self.warmup < 0:
-            raise InputError(f"warmup of agent {self.name} must not be negative")
+        if not self.name or "/" in self.name or self.name == ENVIRONMENT:
+            raise InputError(
+                f"an agent cannot be called {self.name!r}: its randomness is keyed by its name, "
+                f"which must not be empty, contain '/' or be {ENVIRONMENT!r}"
+            )
+        of_type("policy", self.policy, Policy, "call a maker such as thompson()")
+        made = "call a maker such as no_exploration()"
+        of_type("exploration", self.exploration, Exploration, made)
+        if isinstance(self.learner, type) or not hasattr(self.learner, "estimate"):
+            raise InputError(
+                f"learner of agent {self.name} must provide start, observe and estimate, such as "
+                f"KNOWN or Moments(widening=1.0), got {self.learner!r}"
+            )
+        if self.warmup is not None:
+            whole(f"warmup of agent {self.name}", self.warmup)
+        opens = self.exploration.rule in (Rule.FIRST_STEPS, Rule.UNTIL_EIGENVALUE)
+        if isinstance(self.learner, Moments) and not self.learner.all_steps and not opens:
+            raise InputError(
+                f"agent {self.name} learns from its opening exploration but never explores then; "
+                "give it first_steps or until_eigenvalue, or Moments(all_steps=True)"
+            )
 
     def warmup_tasks(self, setting: Setting) -> int:
         """N_0 for this setting."""
@@ -55,11 +73,11 @@ def _rows(suffix: str, policy: Policy) -> list[Agent]:
         Agent(f"Th-M{suffix}_tau", policy, until, theory, explored, warmup=None,
               note="learns the prior from its exploration steps, as the theory has it"),
         Agent(f"All-M{suffix}_tau", policy, until, everything, explored, warmup=None,
-              note="explores alike, learns the prior from all steps"),
+              note="explores as Th does, learns the prior from all steps"),
         Agent(f"All-M{suffix}", policy, last, everything, rescued, warmup=None,
-              note="learns from all steps, explores only to rescue a singular gram"),
-        Agent(explored, policy, until, KNOWN, explored, note="knows the prior, explores"),
-        Agent(rescued, policy, last, KNOWN, rescued, note="knows the prior, rescues"),
+              note="learns from all steps; explores only where these do not determine theta"),
+        Agent(explored, policy, until, KNOWN, explored, note="knows the prior, explores as Th"),
+        Agent(rescued, policy, last, KNOWN, rescued, note="knows the prior, explores as All"),
     ]  # fmt: skip
 
 
@@ -72,21 +90,27 @@ FIGURE_1 = ("KTS", "KMTS", "UKTS", "Th-MTS_tau", "All-MTS_tau", "All-MTS")
 """The rows the paper draws."""
 
 
-def find_agents(names: Iterable[str]) -> list[Agent]:
+def find_agents(names: str | Iterable[str]) -> list[Agent]:
     """Rows by name, in the order given."""
+    if isinstance(names, str):
+        names = [names]
     return [ROSTER[one_of("agent", name, ROSTER)] for name in names]
 
 
-def with_references(agents: Iterable[Agent]) -> list[Agent]:
-    """The agents and whatever rows they are measured against, each once."""
-    agents = list(agents)
-    found = {agent.name: agent for agent in agents}
-    if len(found) < len(agents):
-        names = [agent.name for agent in agents]
+def with_references(agents: Agent | str | Iterable[Agent | str]) -> list[Agent]:
+    """The agents, given as rows or by name, and whatever rows they are measured against."""
+    given = [agents] if isinstance(agents, (Agent, str)) else list(agents)
+    rows = [find_agents(row)[0] if isinstance(row, str) else row for row in given]
+    for row in rows:
+        of_type("agent", row, Agent, "give a row or the name of one")
+    found = {row.name: row for row in rows}
+    if len(found) < len(rows):
+        names = [row.name for row in rows]
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"two agents are called {twice!r}; a name keys an agent's randomness")
-    for agent in agents:
-        if agent.reference not in found:
-            one_of(f"reference of agent {agent.name!r}:", agent.reference, ROSTER)
-            found[agent.reference] = ROSTER[agent.reference]
+    for row in rows:
+        if row.reference not in found:
+            # a row that is not in the roster must be among the agents
+            one_of(f"reference of agent {row.name!r}:", row.reference, [*ROSTER, *found])
+            found[row.reference] = ROSTER[row.reference]
     return list(found.values())

@@ -87,3 +87,11 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"unknown {name} {value!r}{hint} (choose from {', '.join(words)})")
     return str(value)
+
+
+def of_type[T](name: str, value: Any, kind: type[T], hint: str) -> T:
+    """A value of one type; the message says how to make one."""
+    if not isinstance(value, kind):
+        what = f"the class {value.__name__}" if isinstance(value, type) else repr(value)
+        raise InputError(f"{name} must be {kind.__name__}, got {what[:80]}; {hint}")
+    return value

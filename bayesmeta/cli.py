@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from bayesmeta.checks import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from rich.console import Console
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -20,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"bayesmeta: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("bayesmeta: interrupted; nothing was written", file=sys.stderr)
+        print("bayesmeta: interrupted", file=sys.stderr)
         return 130
 
 
@@ -40,19 +45,29 @@ def _parser() -> argparse.ArgumentParser:
         help="run the paper's experiment and draw Figure 1",
         description="Run the experiment of Section 6 and draw Figure 1. Writes figure1.png, "
         "figure1.nc, summary.json and summary.csv.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    reproduce.add_argument("--runs", type=int, default=10, help="independent repetitions")
-    reproduce.add_argument("--tasks", type=int, default=10_000, help="tasks in a run (N)")
-    reproduce.add_argument("--seed", type=int, default=0, help="same seed, same bits")
-    reproduce.add_argument("--jobs", type=int, default=2, help="processes")
+    reproduce.add_argument(
+        "--runs", type=int, default=10, help="independent repetitions (default: %(default)s)"
+    )
+    reproduce.add_argument(
+        "--tasks", type=int, default=10_000, help="tasks in a run, N (default: %(default)s)"
+    )
+    reproduce.add_argument(
+        "--seed", type=int, default=0, help="same seed, same bits (default: %(default)s)"
+    )
+    reproduce.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
     reproduce.add_argument(
         "--agents",
         default="",
         metavar="A,B,…",
         help="rows to draw, separated by commas (default: the paper's six; see 'agents')",
     )
-    reproduce.add_argument("--out", type=Path, default=Path("results/figure1"), help="folder")
+    reproduce.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results/figure1"),
+        help="folder to write in (default: %(default)s)",
+    )
     reproduce.set_defaults(command=_reproduce)
 
     agents = commands.add_parser("agents", help="list the roster of agents")
@@ -78,42 +93,49 @@ def _reproduce(options: argparse.Namespace) -> int:
     find_agents(names)
     for name, least in (("runs", 1), ("tasks", 1), ("seed", 0), ("jobs", 1)):
         whole(f"--{name}", getattr(options, name), least=least)
+    names = list(dict.fromkeys(names))
+    was_there = options.out.exists()
     folder = writable_folder(options.out)
 
     from bayesmeta.studies import figure1
 
     console = Console()
-    with progress_bar("playing tasks", options.runs * options.tasks) as tick:
-        record = figure1.run(
-            runs=options.runs,
-            tasks=options.tasks,
-            seed=options.seed,
-            jobs=options.jobs,
-            agents=names,
-            progress=tick,
-        )
-    figure1.write(record, folder, names)
+    try:
+        with progress_bar("playing tasks", options.runs * options.tasks) as tick:
+            record = figure1.run(
+                runs=options.runs,
+                tasks=options.tasks,
+                seed=options.seed,
+                jobs=options.jobs,
+                agents=names,
+                progress=tick,
+            )
+        figure1.write(record, folder, names)
+    except BaseException:
+        if not was_there:
+            with suppress(OSError):  # leave no empty folder behind
+                folder.rmdir()
+        raise
     _print_summary(console, record, names)
     console.print(f"wrote {', '.join(figure1.FILES)} in {folder}")
     return 0
 
 
-def _print_summary(console: object, record: object, drawn: Sequence[str]) -> None:
+def _print_summary(console: Console, record: xr.Dataset, drawn: Sequence[str]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     from bayesmeta.summaries import summarise
 
-    assert isinstance(console, Console)
+    intervals = ", ± half a 95% t interval over runs" if record.sizes["run"] > 1 else ""
     table = Table(
-        title="Regret in units of KTS's, ± half a 95% t interval over runs",
+        title="Regret in units of KTS's" + intervals,
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
     for column in ("agent", "regret", "less KTS's", "relative (2)", "|mean|", "|cov|", "not PD"):
         table.add_column(column, justify="left" if column == "agent" else "right", no_wrap=True)
-    for name, row in summarise(record).items():  # type: ignore[arg-type]
+    for name, row in summarise(record).items():
         table.add_row(
             name if name in drawn else f"[dim]{name}[/dim]",
             _with_interval(row["normalised_regret"], row["interval"]),
@@ -133,8 +155,8 @@ def _print_summary(console: object, record: object, drawn: Sequence[str]) -> Non
 
 def _with_interval(value: object, ends: object) -> str:
     if isinstance(ends, list):
-        return f"{value:.3f} ± {(ends[1] - ends[0]) / 2:.3f}"
-    return f"{value:.3f}"
+        return f"{value:.2f} ± {(ends[1] - ends[0]) / 2:.2f}"
+    return f"{value:.2f}"
 
 
 def _agents(options: argparse.Namespace) -> int:
@@ -144,10 +166,11 @@ def _agents(options: argparse.Namespace) -> int:
     from bayesmeta.agents import FIGURE_1, ROSTER
 
     table = Table(title="The roster")
-    for column in ("name", "in Figure 1", "measured against", "what it is"):
+    for column in ("name", "policy", "in Figure 1", "measured against", "what it is"):
         table.add_column(column)
     for name, row in ROSTER.items():
-        table.add_row(name, "yes" if name in FIGURE_1 else "", row.reference, row.note)
+        policy = row.policy.scheme.name.replace("_", "-").lower()
+        table.add_row(name, policy, "yes" if name in FIGURE_1 else "", row.reference, row.note)
     Console().print(table)
     return 0
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesmeta.actions import ActionSet, UniformBall
-from bayesmeta.checks import Array, InputError, real, whole
+from bayesmeta.checks import Array, InputError, of_type, real, whole
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.draw import best_rewards
 
@@ -28,9 +28,7 @@ class Bounds:
     mean_norm: float
 
     def __post_init__(self) -> None:
-        for name in ("radius", "prior_max"):
-            object.__setattr__(self, name, real(name, getattr(self, name), above=0.0))
-        for name in ("action_min", "prior_min", "mean_norm"):
+        for name in ("radius", "action_min", "prior_min", "prior_max", "mean_norm"):
             object.__setattr__(self, name, real(name, getattr(self, name), least=0.0))
         if self.prior_min > self.prior_max:
             raise InputError(
@@ -58,6 +56,7 @@ class Setting:
         whole("horizon", self.horizon, least=1)
         whole("tasks", self.tasks, least=1)
         object.__setattr__(self, "noise_sd", real("noise_sd", self.noise_sd, above=0.0))
+        of_type("bounds", self.bounds, Bounds, "use Bounds(radius=…, action_min=…, …)")
         if self.ball is not None:
             object.__setattr__(self, "ball", real("ball", self.ball, above=0.0))
         if self.truth is not None and self.truth.dim != self.dim:
@@ -89,6 +88,12 @@ class TaskFamily:
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_sd", real("noise_sd", self.noise_sd, above=0.0))
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, least=1))
+        of_type("prior", self.prior, GaussianPrior, "use GaussianPrior(mean, cov)")
+        if not hasattr(self.actions, "second_moment"):
+            raise InputError(
+                f"actions must be an action set, got {type(self.actions).__name__}; "
+                "use FiniteSet(array) for given actions, or a law such as UniformBall"
+            )
         if self.prior.dim != self.actions.dim:
             raise InputError(
                 f"prior has dimension {self.prior.dim} but actions have {self.actions.dim}"
@@ -102,12 +107,12 @@ class TaskFamily:
         """The bounds given, or the family's exact values."""
         if self.bounds is not None:
             return self.bounds
-        values = np.linalg.eigvalsh(self.prior.cov)
+        lowest, highest = _extremes(self.prior.cov)
         return Bounds(
             radius=self.actions.radius,
-            action_min=max(float(np.linalg.eigvalsh(self.actions.second_moment())[0]), 0.0),
-            prior_min=max(float(values[0]), 0.0),
-            prior_max=float(values[-1]),
+            action_min=_extremes(self.actions.second_moment())[0],
+            prior_min=lowest,
+            prior_max=highest,
             mean_norm=float(np.linalg.norm(self.prior.mean)),
         )
 
@@ -155,6 +160,13 @@ class TaskFamily:
         if norm > told.mean_norm * (1 + slack):
             found["Assumption 3"] = f"|mu_*| = {norm:g} exceeds the bound {told.mean_norm:g}"
         return found
+
+
+def _extremes(covariance: Array) -> tuple[float, float]:
+    """The smallest and largest eigenvalue; a smallest that is mere rounding counts as 0."""
+    values = np.linalg.eigvalsh(covariance)
+    lowest, highest = float(values[0]), max(float(values[-1]), 0.0)
+    return (lowest if lowest > 1e-13 * len(values) * highest else 0.0), highest
 
 
 def paper_family(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, one_of
+from bayesmeta.checks import Array, InputError, one_of, real
 from bayesmeta.environment import Setting
 from bayesmeta.estimators import moment
 from bayesmeta.estimators.estimate import PriorEstimate, Status
@@ -20,17 +20,13 @@ from bayesmeta.theory.constants import widening_constant
 
 
 class Finished(NamedTuple):
-    """What a finished task leaves behind: the statistics of all its steps, and of the steps of
-    the exploration that opened it."""
+    """The statistics of the steps of a task that its learner learns from: all of them where it
+    says ``all_steps``, otherwise those of the opening exploration."""
 
     gram: Array
     moment: Array
     steps: int
     energy: float
-    early_gram: Array
-    early_moment: Array
-    early_steps: int
-    early_energy: float
 
 
 class Learner(Protocol):
@@ -38,8 +34,7 @@ class Learner(Protocol):
 
     @property
     def all_steps(self) -> bool:
-        """Whether it learns from all steps of a task; if not, a simulator may spare itself the
-        statistics of the steps after the opening exploration."""
+        """Whether it learns from all steps of a task, or only from its opening exploration."""
 
     def start(self, setting: Setting) -> Any:
         """The memory before the first task."""
@@ -118,6 +113,10 @@ class Moments:
     all_steps: bool = False
     widening: float | None = None
 
+    def __post_init__(self) -> None:
+        if self.widening is not None:
+            real("widening", self.widening, least=0.0)
+
     def start(self, setting: Setting) -> MomentMemory:
         bounds = setting.bounds
         if self.widening is not None:
@@ -130,28 +129,22 @@ class Moments:
             raise InputError(
                 "the theoretical c_w needs action_min > 0 (Assumption 1); give widening= instead"
             )
-        if not bounds.prior_min > 0:
-            raise InputError(
-                "learning by moments needs prior_min > 0 (Assumption 2): it is what eigenvalues "
-                "are raised to when the estimate is not positive definite"
-            )
         return MomentMemory(moment.empty(setting.dim), constant)
 
     def observe(self, memory: MomentMemory, task: Finished) -> MomentMemory:
-        if self.all_steps:
-            moment.observe(*memory.state, task.gram, task.moment)
-        else:
-            moment.observe(*memory.state, task.early_gram, task.early_moment)
+        moment.observe(*memory.state, task.gram, task.moment)
         return memory
 
     def estimate(
         self, memory: MomentMemory, setting: Setting, rng: np.random.Generator
     ) -> PriorEstimate:
         if memory.state.tasks[0] < 2:
-            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
+            skipped = int(memory.state.tasks[1])
+            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS, None, skipped)
         floor = setting.bounds.prior_min
         cov, cholesky, raw, raised = moment.widened(
             *memory.state, setting.noise_sd**2, setting.horizon, memory.constant, floor
         )
         prior = GaussianPrior.trusted(memory.state.mean.copy(), cov, cholesky)
-        return PriorEstimate(prior, Status.RAISED if raised else Status.OK, raw)
+        status = Status.RAISED if raised else Status.OK
+        return PriorEstimate(prior, status, raw, int(memory.state.tasks[1]))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesmeta.agents import Agent
-from bayesmeta.checks import Array, InputError, array, real
+from bayesmeta.checks import Array, InputError, array, of_type, real, whole
 from bayesmeta.environment import Setting, Task
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.exploration import Rule
@@ -49,7 +49,10 @@ class Player:
     """
 
     def __init__(self, agent: Agent, setting: Setting, *, seed: int = 0, run: int = 0) -> None:
-        self.agent, self.setting = agent, setting
+        self.agent = of_type("agent", agent, Agent, "take one from ROSTER or make a row")
+        self.setting = of_type("setting", setting, Setting, "use family.setting(tasks)")
+        whole("seed", seed)
+        whole("run", run)
         self.tasks_seen = 0
         self._plan = agent.exploration.plan(setting)
         self._keep = agent.learner.all_steps or agent.exploration.rule is Rule.RESCUE
@@ -70,7 +73,7 @@ class Player:
         self._clear()
 
     def _clear(self) -> None:
-        self._step = self._early_count = 0
+        self._step = self._early_steps = 0
         self._energy = self._early_energy = 0.0
         self._opening = True
         self._action: Array | None = None
@@ -94,7 +97,12 @@ class Player:
             policy = agent.policy
             estimate = agent.learner.estimate(self._memory, setting, self._learner_rng)
         if not policy.uses_prior:
-            estimate = PriorEstimate(policy.own_prior(setting), estimate.status)
+            estimate = estimate._replace(prior=policy.own_prior(setting))
+        if estimate.prior.dim != setting.dim:
+            raise InputError(
+                f"the learner of agent {agent.name} gave a prior of dimension "
+                f"{estimate.prior.dim}; the tasks have {setting.dim}"
+            )
         self._policy, self._estimate = policy, estimate
         self._mean[:] = estimate.prior.mean
         self._root[:] = estimate.prior.cholesky.T
@@ -147,7 +155,7 @@ class Player:
             k = choose.choose(
                 int(self._policy.scheme), self._policy.options(),
                 self._policy.quantile(self._step), self._mean, self._root,
-                np.ascontiguousarray(actions.T)[None], 0, draws, 0, self._variance,
+                np.array(actions.T, order="C")[None], 0, draws, 0, self._variance,
                 np.empty(len(actions)), np.empty(d),
             )  # fmt: skip
         self._action = actions[k].copy()
@@ -179,7 +187,7 @@ class Player:
         self._rng.standard_normal(rest * self._normals())
         play.mirror(self._gram)
         play.mirror(self._early_gram)
-        self._finish(self._step, self._energy, self._early_count, self._early_energy)
+        self._finish(self._step, self._energy, self._early_steps, self._early_energy)
         self._clear()
 
     def play(self, task: Task) -> Outcome:
@@ -199,7 +207,7 @@ class Player:
         if self._opening:
             self._opening = False
             self._early_gram[:], self._early_moment[:] = self._gram, self._moment
-            self._early_count, self._early_energy = self._step, self._energy
+            self._early_steps, self._early_energy = self._step, self._energy
 
     def _adopt(self, arrays: list[Array]) -> None:
         """Keep the state in arrays that an ensemble shares with the kernel."""
@@ -208,11 +216,11 @@ class Player:
             shared[:] = getattr(self, name)
             setattr(self, name, shared)
 
-    def _finish(self, count: int, energy: float, early_count: int, early_energy: float) -> None:
-        finished = Finished(
-            self._gram, self._moment, count, energy,
-            self._early_gram, self._early_moment, early_count, early_energy,
-        )  # fmt: skip
+    def _finish(self, steps: int, energy: float, early_steps: int, early_energy: float) -> None:
+        if self.agent.learner.all_steps:
+            finished = Finished(self._gram, self._moment, steps, energy)
+        else:
+            finished = Finished(self._early_gram, self._early_moment, early_steps, early_energy)
         self._memory = self.agent.learner.observe(self._memory, finished)
         self.tasks_seen += 1
         self._in_task = False

@@ -38,12 +38,14 @@ _LOOKS = {
 _SPARE = ("#CC79A7", "#56B4E9", "#F0E442", "#332288", "#882255", "#44AA99")
 
 
-def look(agent: str, order: int = 0) -> Look:
-    """The look of an agent; rows the paper does not draw get a spare colour and thin dots."""
+def look(agent: str) -> Look:
+    """The look of an agent; rows the paper does not draw get a colour and marker by their name."""
     if agent in _LOOKS:
         return _LOOKS[agent]
     label = agent.replace("_tau", r"$_\tau$").replace("_rescue", r"$_{\mathrm{rescue}}$")
-    return Look(label, _SPARE[order % len(_SPARE)], (0, (4, 1, 1, 1, 1, 1)), "x")
+    order = sum(agent.encode())
+    marker = "x*<>hp"[order % 6]
+    return Look(label, _SPARE[order % len(_SPARE)], (0, (4, 1, 1, 1, 1, 1)), marker)
 
 
 def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
@@ -67,7 +69,7 @@ def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
         xlabel="task $n$",
         ylabel="Bayesian regret (KTS at the end = 1)",
         title="(a) Regret over tasks so far",
-        xlim=(0, last),
+        xlim=(0, max(last, 2)),
     )
     left.set_ylim(bottom=0)
     panels = (
@@ -85,17 +87,19 @@ def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
             title=title,
             xscale="log",
             yscale="log",
-            xlim=(start, last),
+            xlim=(start, max(last, start + 1)),
         )
-        if start > 1:
+        if 0 < warmup < last:
             axes.axvline(warmup, color="#bbbbbb", linewidth=0.8)
             axes.annotate(
                 f" warm-up ends, $N_0={warmup}$", (warmup, 0.0), xycoords=("data", "axes fraction"),
                 xytext=(0, 4), textcoords="offset points", fontsize=8, color="#777777",
             )  # fmt: skip
-    bars = "error bars: one standard deviation" if runs > 1 else "a single run"
+    bars = (
+        f"mean over {runs} runs, error bars: one standard deviation" if runs > 1 else "a single run"
+    )
     figure.supxlabel(
-        f"mean over {runs} runs, {bars}; exact zeros are not drawn on log scales",
+        f"{bars}; exact zeros are not drawn on log scales",
         fontsize=9, color="#555555",
     )  # fmt: skip
     return figure
@@ -109,8 +113,8 @@ def _lines(
         np.searchsorted(task, np.maximum(points * task[-1], 1)).clip(max=len(task) - 1)
     )
     ends = []
-    for order, name in enumerate(agents):
-        style = look(name, order)
+    for name in agents:
+        style = look(name)
         rows = values.sel(agent=name).values
         mean = rows.mean(axis=0)
         axes.plot(task, mean, color=style.color, linestyle=style.line, linewidth=1.6)

@@ -58,10 +58,8 @@ class Policy:
         step either explores or plays, so the two uses meet only where playing is randomised, and
         on the whole ball, where exploring takes a direction as well: there it is one more.
         """
-        if ball:
-            return dim + 1
         randomised = self.randomised or self.scheme is Scheme.V_IDS
-        return max(self.posterior_draws * dim + randomised, 1)
+        return max(self.posterior_draws * dim + randomised, dim + 1 if ball else 1)
 
     def options(self) -> Array:
         """(ridge, bound, delta, randomised), as the kernels take them."""

@@ -37,6 +37,9 @@ Writer = Callable[[Path], object]
 
 def write_together(files: dict[Path, Writer]) -> None:
     """Fill a temporary file beside each path, then put all in place; on failure none is."""
+    for path in files:
+        if path.is_dir():
+            raise InputError(f"cannot write {path}: a folder of that name is in the way")
     filled: dict[Path, Path] = {}
     try:
         for path, write in files.items():

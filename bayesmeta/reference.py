@@ -90,7 +90,8 @@ def explores(
     if plan.rule == Rule.UNTIL_EIGENVALUE:
         return all_so_far and (t < d or lowest < plan.threshold * noise_sd**2)
     if plan.rule == Rule.RESCUE:
-        return t >= horizon - d and lowest <= d * np.finfo(float).eps * np.trace(gram)
+        singular = t < d or lowest < 1e-12 * np.trace(gram)
+        return t >= horizon - d and singular
     return False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from bayesmeta.agents import Agent, with_references
 from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.learners import KNOWN, Moments
 from bayesmeta.player import Ensemble, Player
 from bayesmeta.pool import Tick, each_run
 from bayesmeta.streams import ENVIRONMENT, stream
@@ -31,6 +32,7 @@ VARIABLES = {
     "raw_covariance_error": "the same for the estimate of eq. (11), before widening",
     "exploration_steps": "steps of the task that explored",
     "not_positive_definite": "1 where the widened covariance had to be raised to be usable",
+    "passed_over": "tasks so far that the learner could not use, their gram being singular",
 }
 """What a record holds for every run, agent and task."""
 
@@ -56,18 +58,24 @@ class _Errors:
 
     def flush(self) -> None:
         """Compute the errors of the tasks noted; each holds until the next one noted."""
-        if not self._noted:
-            return
-        tasks = [task for task, _ in self._noted]
+        first, end = self._noted[0][0], self._noted[-1][0]
+        spans = np.diff([task for task, _ in self._noted], append=end + 1)
         priors = [estimate.prior for _, estimate in self._noted]
         raw = [e.prior.cov if e.raw_cov is None else e.raw_cov for _, e in self._noted]
-        spans = np.diff([*tasks, len(self.mean)])
         means = np.array([prior.mean for prior in priors]) - self._truth.mean
         covs = np.array([prior.cov for prior in priors]) - self._truth.cov
-        self.mean[tasks[0] :] = np.repeat(np.linalg.norm(means, axis=1), spans)
-        self.cov[tasks[0] :] = np.repeat(_operator_norm(covs), spans)
-        self.raw[tasks[0] :] = np.repeat(_operator_norm(np.array(raw) - self._truth.cov), spans)
-        self._noted.clear()
+        here = slice(first, end + 1)
+        self.mean[here] = np.repeat(np.linalg.norm(means, axis=1), spans)
+        self.cov[here] = np.repeat(_operator_norm(covs), spans)
+        self.raw[here] = np.repeat(_operator_norm(np.array(raw) - self._truth.cov), spans)
+        self._noted = self._noted[-1:]
+
+    def close(self) -> None:
+        """The last prior noted holds to the end."""
+        self.flush()
+        last = self._noted[0][0]
+        for values in (self.mean, self.cov, self.raw):
+            values[last:] = values[last]
 
 
 def _operator_norm(symmetric: Array) -> Array:
@@ -97,7 +105,7 @@ def simulate_run(
     ensemble = Ensemble(players)
     rng = stream(seed, run, ENVIRONMENT)
     regret, explored = np.empty((len(agents), tasks)), np.empty((len(agents), tasks))
-    raised = np.zeros((len(agents), tasks))
+    raised, passed_over = np.zeros((len(agents), tasks)), np.zeros((len(agents), tasks))
     errors = [_Errors(family, tasks) for _ in agents]
     for n in range(tasks):
         task = family.draw(rng)
@@ -105,12 +113,13 @@ def simulate_run(
             estimate = player.start_task()
             errors[i].add(n, estimate)
             raised[i, n] = estimate.status is Status.RAISED
+            passed_over[i, n] = estimate.passed_over
         outcomes = ensemble.play(task)
         regret[:, n], explored[:, n] = outcomes.regret, outcomes.explored
         if progress is not None and (n + 1) % 64 == 0:
             progress(n + 1)
     for error in errors:
-        error.flush()
+        error.close()
     if progress is not None:
         progress(tasks)
     return {
@@ -120,12 +129,13 @@ def simulate_run(
         "raw_covariance_error": np.stack([error.raw for error in errors]),
         "exploration_steps": explored,
         "not_positive_definite": raised,
+        "passed_over": passed_over,
     }
 
 
 def simulate(
     family: TaskFamily,
-    agents: Iterable[Agent],
+    agents: Agent | str | Iterable[Agent | str],
     *,
     tasks: int,
     runs: int = 1,
@@ -135,7 +145,8 @@ def simulate(
 ) -> xr.Dataset:
     """A record with dimensions (run, agent, task): everything in ``VARIABLES``.
 
-    The agents' references are played too, so that relative regret is defined. The same seed gives
+    ``agents`` are rows, or names of rows in the roster. Their references are played too, so that
+    relative regret is defined. The same seed gives
     the same bits whatever ``jobs`` (processes) is. ``progress`` is called with the number of
     tasks done in all runs together.
     """
@@ -149,10 +160,16 @@ def simulate(
         Player(agent, family.setting(tasks))
     if jobs > 1 and runs > 1:
         # compile (or load) the kernels here, so that the processes find them in the cache
-        most = max(agent.warmup_tasks(family.setting(tasks)) for agent in rows)
-        simulate_run(family, rows, tasks=min(tasks, most + 2))
+        simulate_run(family, [_brief(row) for row in rows], tasks=min(tasks, 4))
     work = partial(_one_run, family, rows, tasks, seed)
     return _record(family, rows, tasks, seed, each_run(work, runs, jobs, progress))
+
+
+def _brief(row: Agent) -> Agent:
+    """A row that needs the same kernels within four tasks, and no costly learner."""
+    if isinstance(row.learner, Moments):
+        return replace(row, warmup=min(row.warmup or 2, 2))
+    return replace(row, learner=KNOWN, warmup=0)
 
 
 def _one_run(
@@ -176,7 +193,7 @@ def _record(
     arrays["relative_regret"] = arrays["regret"] - arrays["regret"][:, reference]
     settings = {
         "family": describe_family(family),
-        "agents": [repr(agent) for agent in agents],
+        "agents": [describe(agent) for agent in agents],
         "tasks": tasks,
         "runs": len(results),
         "seed": seed,
@@ -198,19 +215,32 @@ def _record(
 
 
 def describe_family(family: TaskFamily) -> dict[str, object]:
-    """All that defines a family, as plain data."""
+    """All that defines a family, and which assumptions it violates, as plain data."""
     return {
         "mean": family.prior.mean.tolist(),
         "cov": family.prior.cov.tolist(),
         "noise_sd": family.noise_sd,
         "horizon": family.horizon,
-        "actions": repr(family.actions),
+        "actions": describe(family.actions),
         "bounds": asdict(family.told()),
         "violations": family.violations(),
     }
 
 
+def describe(value: object) -> object:
+    """A frozen description as plain data, to every digit; functions by their name."""
+    if is_dataclass(value):
+        parts = {field.name: describe(getattr(value, field.name)) for field in fields(value)}
+        return {"type": type(value).__name__} | parts
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    name = getattr(value, "__qualname__", None)
+    return f"{value.__module__}.{name}" if name else repr(value)
+
+
 def versions() -> dict[str, str]:
     """What the bits of a record depend on."""
-    packages = ("bayesmeta", "numpy", "numba", "xarray")
+    packages = ("bayesmeta", "numpy", "scipy", "numba", "llvmlite", "xarray")
     return {"python": platform.python_version()} | {name: version(name) for name in packages}

@@ -14,7 +14,6 @@ STOCHASTIC = (
     "policies/thompson-law",
     "exploration/uniform",
     "moment/unbiased",
-    "streams/uniform",
 )
 
 

@@ -48,27 +48,43 @@ def test_figure1_is_complete(record: xr.Dataset) -> None:
     assert not record.isnull().any().to_array().any()
 
 
-def test_figure1_is_current(record: xr.Dataset) -> None:
-    """The recorded run begins as the code of today plays it, past the end of the warm-up."""
+@pytest.mark.parametrize("name", ["figure1", "orderings", "ids"])
+def test_records_are_current(name: str) -> None:
+    """The recorded runs begin as the code of today plays them, past the end of the warm-up."""
+    record = bm.read_record(FIGURE1 / f"{name}.nc")
     agents = bm.find_agents(record.agent.values.tolist())
-    now = simulate_run(bm.paper_family(), agents, tasks=150, run=3)
+    seed = settings_of(record)["seed"]
+    now = simulate_run(bm.paper_family(), agents, tasks=150, run=3, seed=seed)
     then = record.sel(run=3, task=record.task <= 150)
     index = then.task.values - 1
     np.testing.assert_allclose(
         then.cumulative_regret, now["regret"].cumsum(axis=1)[:, index], rtol=1e-9
     )
-    np.testing.assert_allclose(then.mean_error, now["mean_error"][:, index], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(
-        then.covariance_error, now["covariance_error"][:, index], rtol=1e-9, atol=1e-12
-    )
+    for error in ("mean_error", "covariance_error"):
+        np.testing.assert_allclose(then[error], now[error][:, index], rtol=1e-9, atol=1e-12)
+
+
+def test_definiteness_is_current() -> None:
+    """Runs in which eq. (12) failed, played again: the same counts."""
+    record = bm.read_record(FIGURE1 / "definiteness.nc")
+    counts = record.not_positive_definite
+    run = int(counts.sel(agent="Th-MTS_tau").argmax())
+    names = counts.agent.values.tolist()
+    seed = settings_of(record)["seed"]
+    now = simulate_run(bm.paper_family(), bm.find_agents(names), tasks=300, run=run, seed=seed)
+    np.testing.assert_array_equal(now["not_positive_definite"].sum(axis=1), counts.isel(run=run))
+    assert counts.isel(run=run).sum() > 0
 
 
 def test_section_6_says_what_was_recorded_of_it() -> None:
     """The verdicts on Section 6's statements, by name: a change of any is a finding to report."""
     found = orderings(bm.read_record(FIGURE1 / "orderings.nc"))
-    assert len(found) == 19
+    levelled = "the mean error of {} has levelled off: it no longer falls"
+    assert len(found) == 21
     assert {(c.statement, c.span, c.verdict) for c in found if c.verdict != "holds"} == {
         ("Th-MTS_tau reaches KMTS", "all tasks", "undecided"),
+        (levelled.format("All-MTS_tau"), "the last decade", "fails"),
+        (levelled.format("All-MTS"), "the last decade", "fails"),
     }
 
 
@@ -95,10 +111,10 @@ def test_benchmarks_meet_their_marks() -> None:
     assert results["numpy"]["ratio"] >= 350
     assert results["drawing"]["ratio"] <= 3
     assert 0.8 <= results["growth"]["tasks"]["exponent"] <= 1.2
-    assert 0.8 <= results["growth"]["steps"]["exponent"] <= 1.2
+    assert results["growth"]["steps"]["largest_departure"] < 0.2
     assert results["growth"]["dimension"]["exponent_from_12"] <= 2.2
-    assert results["full_size"]["driver_MiB"] < 1024
-    assert results["full_size"]["largest_worker_MiB"] < 1024
+    full = results["full_size"]
+    assert full["driver_MiB"] + 2 * full["largest_worker_MiB"] < 1024
     assert results["import"]["ratio"] <= 2
 
 

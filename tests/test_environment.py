@@ -34,11 +34,11 @@ def a_family(**change: object) -> TaskFamily:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"radius": 0.0}, "radius must be greater than 0"),
+        ({"radius": -1.0}, "radius must be at least 0"),
         ({"radius": math.nan}, "radius must be finite"),
         ({"action_min": -0.1}, "action_min must be at least 0"),
         ({"prior_min": -0.1}, "prior_min must be at least 0"),
-        ({"prior_max": 0.0}, "prior_max must be greater than 0"),
+        ({"prior_max": -1.0}, "prior_max must be at least 0"),
         ({"prior_max": math.inf}, "prior_max must be finite"),
         ({"prior_min": 3.0}, "prior_min (3) must not exceed prior_max (2)"),
         ({"mean_norm": -1.0}, "mean_norm must be at least 0"),

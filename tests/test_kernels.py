@@ -220,6 +220,18 @@ def test_eigenvalue_rule_is_exact_for_ties() -> None:
     assert not has_full_rank(np.zeros((3, 3)), work)
 
 
+@pytest.mark.parametrize(("dim", "steps"), [(2, 200), (3, 200), (5, 500)])
+def test_rounding_does_not_make_a_singular_gram_invertible(dim: int, steps: int) -> None:
+    """Grams of many steps in a subspace stay singular, whatever their sums are rounded to."""
+    rng = np.random.default_rng(6)
+    work = np.empty((dim, dim))
+    for _ in range(200):
+        basis = rng.standard_normal((dim - 1, dim))
+        actions = basis[rng.integers(dim - 1, size=steps)]
+        gram = np.cumsum(actions[:, :, None] * actions[:, None, :], axis=0)[-1]
+        assert not has_full_rank(gram, work)
+
+
 def test_upper_root() -> None:
     """root' root = cov, and an indefinite matrix is refused."""
     cov = random_prior(np.random.default_rng(0), 5).cov

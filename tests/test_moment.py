@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from bayesmeta.checks import InputError
 from bayesmeta.environment import Bounds, Setting
 from bayesmeta.estimators import moment
 from bayesmeta.estimators.estimate import Status
@@ -38,7 +39,7 @@ def after(stats: TaskStatistics) -> moment.MomentState:
 
 
 def finished(gram: np.ndarray, total: np.ndarray) -> Finished:
-    return Finished(gram, total, 9, 1.0, gram, total, 9, 1.0)
+    return Finished(gram, total, 9, 1.0)
 
 
 def setting(dim: int, prior_min: float = 0.1) -> Setting:
@@ -129,6 +130,34 @@ def test_raising_leaves_higher_eigenvalues_alone() -> None:
     np.testing.assert_allclose(cov, turn @ np.diag([0.2, 0.2, 2.0]) @ turn.T, atol=1e-12)
 
 
+@pytest.mark.parametrize("floor", [0.0, 1e-18, 0.3])
+def test_a_raised_covariance_has_its_cholesky_factor(floor: float) -> None:
+    """L L' = cov, L triangular, also where the floor is 0 or lost to rounding."""
+    told = setting(4, prior_min=floor)
+    learner = Moments(widening=0.0)
+    rng = np.random.default_rng(7)
+    raised = 0
+    for _ in range(30):
+        memory = learner.start(told)
+        for gram in [np.diag(rng.uniform(0.5, 2.0, 4)) for _ in range(6)]:
+            theta = np.array([1.0, 2.0, 0.0, 0.0]) * rng.standard_normal()
+            memory = learner.observe(memory, finished(gram, gram @ theta))
+        estimate = learner.estimate(memory, told, rng)
+        raised += estimate.status is Status.RAISED
+        factor = estimate.prior.cholesky
+        np.testing.assert_allclose(factor @ factor.T, estimate.prior.cov, atol=1e-12)
+        assert (np.triu(factor, 1) == 0).all()
+        assert np.linalg.eigvalsh(estimate.prior.cov)[0] >= floor - 1e-12
+    assert raised == 30
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -5.0, "a"])
+def test_widening_is_checked(bad: object) -> None:
+    """c_w must be a finite number that does not narrow."""
+    with pytest.raises(InputError, match="widening must be"):
+        Moments(widening=bad)
+
+
 def test_too_few_tasks_fall_back_and_say_so() -> None:
     """Before two usable tasks there is no covariance: the uninformed prior, with its status."""
     learner, told = Moments(widening=1.0), setting(2)
@@ -138,14 +167,28 @@ def test_too_few_tasks_fall_back_and_say_so() -> None:
 
 
 def test_covariance_is_unbiased() -> None:
-    """Null: E of eq. (11) is Sigma_*. z-tests of all entries and of the mean, 500 groups."""
+    """Null: E of eq. (11) is Sigma_*. z-tests of all entries and of the mean, 500 groups.
+
+    The same test rejects the estimator without its correction.
+    """
     rng = np.random.default_rng(4)
     groups, truth = 500, np.diag([1.0, 4.0])
-    values = []
-    for _ in range(groups):
-        state = after(some_tasks(rng, 12, 2, 4, sd=1.5))
-        cov = moment.covariance(*state, 1.5**2)
-        values.append(np.concatenate([(cov - truth)[np.triu_indices(2)], state.mean - 1.0]))
-    table = np.array(values)
-    z = table.mean(axis=0) / (table.std(axis=0, ddof=1) / math.sqrt(groups))
-    assert np.abs(z).max() < norm.isf(size("moment/unbiased") / 2 / table.shape[1])
+    largest = {}
+    states = [after(some_tasks(rng, 12, 2, 4, sd=1.5)) for _ in range(groups)]
+    for name, variance in (("eq. (11)", 1.5**2), ("uncorrected", 0.0)):
+        table = np.array(
+            [
+                np.concatenate(
+                    [
+                        (moment.covariance(*state, variance) - truth)[np.triu_indices(2)],
+                        state.mean - 1.0,
+                    ]
+                )
+                for state in states
+            ]
+        )
+        z = table.mean(axis=0) / (table.std(axis=0, ddof=1) / math.sqrt(groups))
+        largest[name] = np.abs(z).max()
+    critical = norm.isf(size("moment/unbiased") / 2 / 5)
+    assert largest["eq. (11)"] < critical
+    assert largest["uncorrected"] > critical

@@ -151,6 +151,7 @@ def test_normals_of_a_step() -> None:
     """M d for the posterior draws and one for the uniform number."""
     assert thompson().normals(5) == 5 and v_ids(100).normals(5) == 501
     assert thompson().normals(5, ball=True) == 6 and greedy().normals(5) == 1
+    assert v_ids(100).normals(2, ball=True) == 201 and greedy().normals(5, ball=True) == 6
 
 
 def the_law(gap: np.ndarray, information: np.ndarray) -> tuple[int, int, float]:

@@ -238,3 +238,74 @@ def test_a_change_of_policy_leaves_the_other_agents_alone() -> None:
         np.testing.assert_array_equal(
             together[i], simulate_run(family, [row], tasks=8)["regret"][0]
         )
+
+
+def test_tasks_that_cannot_be_used_are_recorded() -> None:
+    """With two fixed actions in three dimensions no task is usable, and the record says so."""
+    family = bm.TaskFamily(
+        bm.GaussianPrior(np.zeros(3), np.eye(3)), bm.UniformBall(3, 1.0, 2, "task"), 1.0, 100
+    )
+    record = bm.simulate(family, replace(ROSTER["All-MTS"], warmup=2), tasks=40)
+    passed = record.passed_over.sel(agent="All-MTS", run=0).values
+    np.testing.assert_array_equal(passed[2:], np.arange(2, 40))
+    assert float(record.covariance_error.max()) < 10
+
+
+@pytest.mark.parametrize("singular", [0.0, 1.0])
+def test_a_family_with_a_singular_prior_is_played(singular: float) -> None:
+    """Sigma_* of rank one, or zero: recorded as violating Assumption 2, and played all the same."""
+    direction = np.array([1.0, 2.0, 0.5])
+    family = bm.TaskFamily(
+        bm.GaussianPrior(np.ones(3), singular * np.outer(direction, direction)),
+        bm.UniformBall(3, 1.0, 6),
+        0.5,
+        30,
+    )
+    assert family.told().prior_min == 0
+    assert "Assumption 2" in family.violations()
+    rows = ["KTS", replace(ROSTER["All-MTS"], warmup=3)]
+    record = bm.simulate(family, rows, tasks=30)
+    assert not record.isnull().any().to_array().any()
+
+
+@pytest.mark.parametrize("name", ["environment", "KTS/learner", ""])
+def test_names_that_would_share_a_stream_are_refused(name: str) -> None:
+    """The environment's stream and the learners' are not to be had by a name."""
+    with pytest.raises(bm.InputError, match="cannot be called"):
+        replace(ROSTER["KTS"], name=name)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"policy": bm.thompson}, "policy must be Policy"),
+        ({"exploration": "none"}, "exploration must be Exploration"),
+        ({"learner": bm.Moments}, "learner of agent KTS must provide"),
+        ({"learner": bm.Moments(widening=1.0)}, "never explores"),
+        ({"warmup": 2.5}, "warmup of agent KTS must be a whole number"),
+    ],
+)
+def test_a_row_is_checked_when_it_is_made(changes: dict, message: str) -> None:
+    """What cannot be played is refused with the row, not in the middle of a run."""
+    with pytest.raises(bm.InputError, match=message):
+        replace(ROSTER["KTS"], **changes)
+
+
+def test_agents_can_be_given_by_name() -> None:
+    """Names of the roster do as well as rows, one alone as well as several."""
+    family = bm.paper_family(horizon=5)
+    for agents in ("KTS", ["KTS"], ROSTER["KTS"], [ROSTER["KTS"]]):
+        assert bm.simulate(family, agents, tasks=2).agent.values.tolist() == ["KTS"]
+    with pytest.raises(bm.InputError, match="agent must be Agent"):
+        bm.simulate(family, [3], tasks=2)
+
+
+def test_descriptions_keep_every_digit() -> None:
+    """A record's settings hold arrays in full and functions by name."""
+    family = bm.TaskFamily(
+        bm.GaussianPrior(np.full(2, 1 / 3), np.eye(2)), bm.FiniteSet(np.eye(2) / 3), 1.0, 5
+    )
+    settings = json.loads(bm.simulate(family, "KTS", tasks=1).attrs["settings"])
+    assert settings["family"]["mean"] == [1 / 3, 1 / 3]
+    assert settings["family"]["actions"]["actions"] == (np.eye(2) / 3).tolist()
+    assert settings["agents"][0]["policy"]["posterior_draws"] == 1

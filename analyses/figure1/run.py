@@ -47,7 +47,7 @@ def record_definiteness() -> None:
     """Tasks whose widened covariance was not positive definite: most likely soon after warm-up."""
     rows = find_agents(LEARNERS)
     with progress_bar("positive definiteness", 400 * 300) as tick:
-        record = simulate(paper_family(), rows, tasks=300, runs=400, seed=1, jobs=2, progress=tick)
+        record = simulate(paper_family(), rows, tasks=300, runs=400, seed=2, jobs=2, progress=tick)
         counts = record[["not_positive_definite"]].sum("task").astype(np.int32)
         write_record(counts.sel(agent=list(LEARNERS)), HERE / "definiteness.nc")
 

@@ -22,8 +22,10 @@ class Status(Enum):
 
 
 class PriorEstimate(NamedTuple):
-    """A prior and its status; ``raw_cov`` is the covariance estimate before any widening."""
+    """A prior and its status; ``raw_cov`` is the covariance estimate before any widening, and
+    ``passed_over`` counts the tasks that could not be used because their gram was singular."""
 
     prior: GaussianPrior
     status: Status
     raw_cov: Array | None = None
+    passed_over: int = 0

@@ -35,7 +35,10 @@ def empty(dim: int) -> MomentState:
 
 @kernel
 def observe(tasks, mean, scatter, inverse_grams, gram, moment):
-    """Add one task; one without an invertible gram is passed over and counted."""
+    """Add one task; one without an invertible gram is passed over and counted.
+
+    So k counts the tasks that could be used, and n = k + 1 in eq. (12) with it.
+    """
     if not has_full_rank(gram, np.empty_like(gram)):
         tasks[1] += 1
         return
@@ -72,8 +75,7 @@ def widened(tasks, mean, scatter, inverse_grams, variance, horizon, constant, fl
     root = np.empty_like(cov)
     raised = not upper_root(cov, root)
     if raised:
-        raise_eigenvalues(cov, floor)
-        upper_root(cov, root)
+        root[:] = raise_eigenvalues(cov, floor)
     return cov, root.T, raw, raised
 
 

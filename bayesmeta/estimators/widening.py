@@ -17,7 +17,17 @@ def widening_radius(n, dim, horizon, constant):
 
 @kernel
 def raise_eigenvalues(cov, floor):
-    """Raise the eigenvalues of ``cov`` below ``floor`` to it, in place."""
+    """Raise the eigenvalues of ``cov`` below ``floor`` to it, in place; return its upper root.
+
+    The root (root' root = cov) comes from the eigenvalues, so a floor of 0, which leaves ``cov``
+    singular, or one lost to rounding, does no harm.
+    """
     values, vectors = np.linalg.eigh(cov)
-    lifted = (vectors * np.maximum(values, floor)) @ vectors.T
+    raised = np.maximum(values, floor)
+    lifted = (vectors * raised) @ vectors.T
     cov[:] = (lifted + lifted.T) / 2
+    _, root = np.linalg.qr(np.ascontiguousarray((vectors * np.sqrt(raised)).T))
+    for i in range(root.shape[0]):
+        if root[i, i] < 0.0:
+            root[i] = -root[i]
+    return root

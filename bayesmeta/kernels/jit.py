@@ -11,9 +11,8 @@ import numba
 
 
 def _sources() -> str:
-    """A hash of every file that holds kernels."""
-    root = Path(__file__).parent.parent
-    files = sorted([*root.glob("kernels/*.py"), *root.glob("estimators/*.py")])
+    """A hash of every file of the package, since any may hold kernels."""
+    files = sorted(Path(__file__).parent.parent.rglob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
@@ -32,9 +31,14 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for speed without changing results: no fast-math, so bits do not depend on luck."""
-    compiled: Any = numba.njit(cache=True, error_model="numpy")(function)
+    try:
+        compiled: Any = numba.njit(cache=True, error_model="numpy")(function)
+    except RuntimeError:  # nowhere to keep the compiled code: compile it in every process
+        compiled = numba.njit(error_model="numpy")(function)
     # numba's cache asks only whether the function's own file changed, and would go on using the
     # old code of a kernel called from another file; ask for all of them
-    compiled._cache._cache_file._source_stamp = _STAMP
+    file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    if file is not None:
+        file._source_stamp = _STAMP
     out: Callable[..., Any] = compiled
     return out

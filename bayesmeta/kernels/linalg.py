@@ -40,7 +40,7 @@ def update_posterior(mean, root, action, reward, variance, left, gain):
     Carlson's square-root update of the Cholesky factor: with f = L' a and
     alpha_i = sigma^2 + f_i^2 + ... + f_d^2, column i of the new factor is
     L_i sqrt(alpha_{i+1} / alpha_i) - (sum_{j>i} L_j f_j) f_i / sqrt(alpha_i alpha_{i+1}).
-    Sums of positive terms only, so no accuracy is lost by subtraction. ``left`` and ``gain`` are
+    Every alpha is a sum of positive terms, so none loses accuracy. ``left`` and ``gain`` are
     work space; on return ``gain`` is Sigma a.
     """
     d = mean.shape[0]
@@ -85,13 +85,15 @@ def smallest_eigenvalue_at_least(matrix, bound, work):
 
 @kernel
 def has_full_rank(gram, work):
-    """Whether a gram is invertible to working precision: lambda_min > d eps trace."""
-    d = gram.shape[0]
+    """Whether a gram is invertible: lambda_min >= 1e-12 trace.
+
+    The bound is above the rounding that thousands of rank-one additions leave behind, and an
+    eigenvalue below it would let least squares be wrong in every digit but a few.
+    """
     trace = 0.0
-    for i in range(d):
+    for i in range(gram.shape[0]):
         trace += gram[i, i]
-    floor = d * 2.220446049250313e-16 * trace
-    return trace > 0.0 and smallest_eigenvalue_at_least(gram, floor, work)
+    return trace > 0.0 and smallest_eigenvalue_at_least(gram, 1e-12 * trace, work)
 
 
 @kernel
