@@ -68,7 +68,7 @@ def test_definiteness_is_current() -> None:
     """Runs in which eq. (12) failed, played again: the same counts."""
     record = bm.read_record(FIGURE1 / "definiteness.nc")
     counts = record.not_positive_definite
-    run = int(counts.sel(agent="Th-MTS_tau").argmax())
+    run = int(counts.sel(agent="Th-MTS_tau").values.argmax())
     names = counts.agent.values.tolist()
     seed = settings_of(record)["seed"]
     now = simulate_run(bm.paper_family(), bm.find_agents(names), tasks=300, run=run, seed=seed)
