@@ -190,3 +190,41 @@ def test_playing_whole_tasks_and_asking_can_be_mixed() -> None:
             assert mixed.ask(task.actions[step].T) == outcome.chosen[step]
             mixed.tell(outcome.rewards[step])
         mixed.end_task()
+
+
+@pytest.mark.parametrize("all_steps", [False, True])
+def test_a_learner_sees_the_same_of_a_task_however_it_is_played(all_steps: bool) -> None:
+    """What reaches a learner is consistent, and the same from ask and tell as from play."""
+
+    class Memory:
+        def __init__(self) -> None:
+            self.all_steps = all_steps
+
+        def start(self, setting: bm.Setting) -> list[bm.Finished]:
+            return []
+
+        def observe(self, memory: list[bm.Finished], task: bm.Finished) -> list[bm.Finished]:
+            copied = bm.Finished(task.gram.copy(), task.moment.copy(), task.steps, task.energy)
+            return [*memory, copied]
+
+        def estimate(self, memory: object, setting: bm.Setting, rng: object) -> bm.PriorEstimate:
+            return bm.PriorEstimate(setting.truth, bm.Status.OK)
+
+    problem = family()
+    agent = Agent("mine", bm.thompson(), bm.first_steps(7), Memory(), "KTS_tau")
+    whole, live = (Player(agent, problem.setting(1)) for _ in range(2))
+    task = problem.draw(np.random.default_rng(1))
+    for player in (whole, live):
+        player.start_task()
+    outcome = whole.play(task)
+    for step in range(HORIZON):
+        live.ask(task.actions[step].T)
+        live.tell(outcome.rewards[step])
+    live.end_task()
+    steps = HORIZON if all_steps else 7
+    taken, rewards = outcome.taken[:steps], outcome.rewards[:steps]
+    for player in (whole, live):
+        seen = player._memory[0]
+        np.testing.assert_allclose(seen.gram, taken.T @ taken)
+        np.testing.assert_allclose(seen.moment, taken.T @ rewards, atol=1e-12)
+        assert (seen.steps, seen.energy) == (steps, pytest.approx(float(rewards @ rewards)))
