@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -45,7 +46,7 @@ class ActionSet(Protocol):
 
 
 @dataclass(frozen=True)
-class _Law:
+class _Law(ABC):
     """K actions drawn independently from one law, anew at each step or once a task."""
 
     dim: int
@@ -62,9 +63,9 @@ class _Law:
     def _sets(self, horizon: int) -> int:
         return horizon if self.redraw == "step" else 1
 
+    @abstractmethod
     def points(self, rng: np.random.Generator, size: int) -> Array:
         """``size`` independent actions, (size, d)."""
-        raise NotImplementedError  # pragma: no cover
 
     def draw(self, rng: np.random.Generator, horizon: int) -> Array:
         sets = self._sets(horizon)

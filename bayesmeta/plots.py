@@ -30,7 +30,7 @@ class Look(NamedTuple):
 _LOOKS = {
     "KTS": Look("KTS", "#000000", "-", "o"),
     "KMTS": Look("KMTS", "#E69F00", (0, (6, 2)), "s"),
-    "UKTS": Look("UKTS", "#999999", (0, (1, 1)), "^"),
+    "UKTS": Look("UKTS", "#777777", (0, (1, 1)), "^"),
     "Th-MTS_tau": Look(r"Th-MTS$_\tau$", "#0072B2", "-", "D"),
     "All-MTS_tau": Look(r"All-MTS$_\tau$", "#009E73", (0, (5, 1, 1, 1)), "v"),
     "All-MTS": Look("All-MTS", "#D55E00", (0, (3, 1)), "P"),
