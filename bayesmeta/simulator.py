@@ -83,6 +83,17 @@ def _operator_norm(symmetric: Array) -> Array:
     return np.maximum(-values[..., 0], values[..., -1])
 
 
+def _players(
+    family: TaskFamily, agents: Iterable[Agent], tasks: int, run: int, seed: int
+) -> list[Player]:
+    """A player for every row; a row that this family cannot be played with is refused."""
+    agents = list(agents)
+    for agent in agents:
+        for policy in (agent.policy, agent.warmup_policy or agent.policy):
+            policy.check_actions(family.actions.count)
+    return [Player(agent, family.setting(tasks), seed=seed, run=run) for agent in agents]
+
+
 def simulate_run(
     family: TaskFamily,
     agents: Iterable[Agent],
@@ -98,10 +109,7 @@ def simulate_run(
     comparisons are paired. ``progress`` is called with the number of tasks done.
     """
     agents = list(agents)
-    players = [Player(agent, family.setting(tasks), seed=seed, run=run) for agent in agents]
-    for agent in agents:
-        agent.policy.check_actions(family.actions.count)
-        (agent.warmup_policy or agent.policy).check_actions(family.actions.count)
+    players = _players(family, agents, tasks, run, seed)
     ensemble = Ensemble(players)
     rng = stream(seed, run, ENVIRONMENT)
     regret, explored = np.empty((len(agents), tasks)), np.empty((len(agents), tasks))
@@ -155,9 +163,7 @@ def simulate(
     rows = with_references(agents)
     if not rows:
         raise InputError("agents is empty; name at least one")
-    for agent in rows:  # refuse what cannot be played before any process is started
-        agent.policy.check_actions(family.actions.count)
-        Player(agent, family.setting(tasks))
+    _players(family, rows, tasks, 0, seed)  # refuse what cannot be played before any process starts
     if jobs > 1 and runs > 1:
         # compile (or load) the kernels here, so that the processes find them in the cache
         simulate_run(family, [_brief(row) for row in rows], tasks=min(tasks, 4))

@@ -309,3 +309,13 @@ def test_descriptions_keep_every_digit() -> None:
     assert settings["family"]["mean"] == [1 / 3, 1 / 3]
     assert settings["family"]["actions"]["actions"] == (np.eye(2) / 3).tolist()
     assert settings["agents"][0]["policy"]["posterior_draws"] == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_warm_up_that_cannot_be_played_is_refused_at_once(jobs: int) -> None:
+    """The whole ball with a warm-up that compares actions: refused before any process starts."""
+    prior = bm.GaussianPrior(np.zeros(2), np.eye(2))
+    family = bm.TaskFamily(prior, bm.WholeBall(2, 1.0), 1.0, 5)
+    row = replace(ROSTER["All-MTS"], warmup=1, warmup_policy=bm.oful(norm_bound=3.0))
+    with pytest.raises(bm.InputError, match="policy oful .* whole ball"):
+        bm.simulate(family, row, tasks=2, runs=2, jobs=jobs)
