@@ -317,5 +317,5 @@ def test_a_warm_up_that_cannot_be_played_is_refused_at_once(jobs: int) -> None:
     prior = bm.GaussianPrior(np.zeros(2), np.eye(2))
     family = bm.TaskFamily(prior, bm.WholeBall(2, 1.0), 1.0, 5)
     row = replace(ROSTER["All-MTS"], warmup=1, warmup_policy=bm.oful(norm_bound=3.0))
-    with pytest.raises(bm.InputError, match="policy oful .* whole ball"):
+    with pytest.raises(bm.InputError, match=r"policy oful .* whole ball"):
         bm.simulate(family, row, tasks=2, runs=2, jobs=jobs)
