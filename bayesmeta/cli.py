@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bayesmeta.checks import InputError
 
@@ -15,17 +16,21 @@ if TYPE_CHECKING:
     import xarray as xr
     from rich.console import Console
 
+    from bayesmeta.cells import Study
+    from bayesmeta.study import Report
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; exit code 0 done, 2 bad input (one line says what), 130 interrupted."""
+    """Run a command; exit code 0 done, 1 not all, 2 bad input (one line says what), 130 Ctrl-C."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
     except InputError as error:
         print(f"bayesmeta: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("bayesmeta: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        said = f"; {stop}; the same command goes on from there" if stop.args else ""
+        print(f"bayesmeta: interrupted{said}", file=sys.stderr)
         return 130
 
 
@@ -55,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     reproduce.add_argument(
         "--seed", type=int, default=0, help="same seed, same bits (default: %(default)s)"
     )
-    reproduce.add_argument("--jobs", type=int, default=2, help="processes (default: %(default)s)")
+    _add_workers(reproduce)
     reproduce.add_argument(
         "--agents",
         default="",
@@ -69,10 +74,66 @@ def _parser() -> argparse.ArgumentParser:
         help="folder to write in (default: %(default)s)",
     )
     reproduce.set_defaults(command=_reproduce)
+    _add_study(commands)
 
     agents = commands.add_parser("agents", help="list the roster of agents")
     agents.set_defaults(command=_agents)
     return parser
+
+
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--jobs", type=int, help="processes (default: one for each core; 1: no other process)"
+    )
+    where.add_argument(
+        "--scheduler", metavar="ADDRESS", help="use a Dask cluster, as in tcp://127.0.0.1:8786"
+    )
+    where.add_argument(
+        "--dask", type=int, metavar="N", help="use a Dask cluster of N processes on this machine"
+    )
+
+
+def _add_study(commands: argparse._SubParsersAction[_Parser]) -> None:
+    study = commands.add_parser(
+        "study",
+        help="run recorded studies, or your own, on processes or a Dask cluster",
+        description="A study is many independent cells. Run again, it goes on where it stopped.",
+    )
+    actions = study.add_subparsers(required=True, metavar="ACTION", parser_class=_Parser)
+    listing = actions.add_parser("list", help="the studies there are")
+    listing.set_defaults(command=_study_list)
+    for name, command, text in (
+        ("run", _study_run, "run the cells that are missing or failed"),
+        ("status", _study_status, "say how a study stands; exit code 0 when all cells are done"),
+        ("collect", _study_collect, "write the finished study as one NetCDF file"),
+    ):
+        action = actions.add_parser(name, help=text, description=text)
+        action.add_argument("name", metavar="NAME", help="see 'list'; your own: module:variable")
+        action.add_argument(
+            "--folder", type=Path, help="where the cells are kept (default: results/NAME)"
+        )
+        action.set_defaults(command=command)
+        if name == "run":
+            _add_workers(action)
+            action.add_argument(
+                "--retry-failed",
+                action=argparse.BooleanOptionalAction,
+                default=True,
+                help="run cells again that failed before (default: yes)",
+            )
+        if name == "collect":
+            to = action.add_mutually_exclusive_group()
+            to.add_argument("--out", type=Path, help="file to write (default: FOLDER.nc)")
+            to.add_argument(
+                "--record", action="store_true", help="write where analyses/ keeps this study"
+            )
+            action.add_argument(
+                "--raw", action="store_true", help="all of it, not only what the study keeps"
+            )
+            action.add_argument(
+                "--partial", action="store_true", help="also where cells are missing; NaN there"
+            )
 
 
 def _version() -> str:
@@ -86,38 +147,139 @@ def _reproduce(options: argparse.Namespace) -> int:
 
     from bayesmeta.agents import FIGURE_1, find_agents
     from bayesmeta.checks import whole
-    from bayesmeta.progress import progress_bar
     from bayesmeta.records import writable_folder
 
     names = [name.strip() for name in options.agents.split(",") if name.strip()] or list(FIGURE_1)
     find_agents(names)
-    for name, least in (("runs", 1), ("tasks", 1), ("seed", 0), ("jobs", 1)):
+    for name, least in (("runs", 1), ("tasks", 1), ("seed", 0)):
         whole(f"--{name}", getattr(options, name), least=least)
     names = list(dict.fromkeys(names))
+    workers = _workers(options)
     was_there = options.out.exists()
     folder = writable_folder(options.out)
 
+    from bayesmeta.gather import collect_kept
     from bayesmeta.studies import figure1
 
     console = Console()
+    study = figure1.study(runs=options.runs, tasks=options.tasks, seed=options.seed, agents=names)
+    unfinished = folder / "unfinished"  # runs done so far; gone when all are
     try:
-        with progress_bar("playing tasks", options.runs * options.tasks) as tick:
-            record = figure1.run(
-                runs=options.runs,
-                tasks=options.tasks,
-                seed=options.seed,
-                jobs=options.jobs,
-                agents=names,
-                progress=tick,
-            )
+        report = _run(study, unfinished, workers, "playing", "runs")
+        if not report:
+            return _print_report(report)
+        for note in report.notes:
+            _warn(note)
+        record = collect_kept(study, unfinished)
         figure1.write(record, folder, names)
     except BaseException:
         if not was_there:
             with suppress(OSError):  # leave no empty folder behind
                 folder.rmdir()
         raise
+    shutil.rmtree(unfinished)
     _print_summary(console, record, names)
     console.print(f"wrote {', '.join(figure1.FILES)} in {folder}")
+    return 0
+
+
+def _workers(options: argparse.Namespace) -> dict[str, Any]:
+    from bayesmeta.checks import whole
+
+    for name in ("jobs", "dask"):
+        if getattr(options, name) is not None:
+            whole(f"--{name}", getattr(options, name), least=1)
+    return {name: getattr(options, name) for name in ("jobs", "scheduler", "dask")}
+
+
+def _run(
+    study: Study, folder: Path, workers: dict[str, Any], title: str, unit: str, **options: Any
+) -> Report:
+    from functools import partial
+
+    from bayesmeta.progress import progress_bar
+    from bayesmeta.study import run_study
+
+    bar = partial(progress_bar, title, unit)
+    return run_study(study, folder, progress=bar, **workers, **options)
+
+
+def _warn(text: str) -> None:
+    print(f"bayesmeta: {text}", file=sys.stderr)
+
+
+def _print_report(report: Report) -> int:
+    """Say how a study stands; the exit code says whether all is done."""
+    print(report)
+    for failure in report.failures[:5]:
+        print(f"  failed: {failure.id}: {failure.error}")
+    if report.failed > 5:
+        print(f"  and {report.failed - 5} more")
+    if report.failed:
+        print(f"  tracebacks: {report.folder / 'failures.jsonl'}")
+    for note in report.notes:
+        print(f"  note: {note}")
+    return 0 if report else 1
+
+
+def _find(options: argparse.Namespace) -> tuple[Study, Path]:
+    from bayesmeta.studies import find_study
+
+    if ":" in options.name:
+        sys.path.insert(0, str(Path.cwd()))  # one's own module, as python -m would find it
+    study = find_study(options.name)
+    return study, options.folder or Path("results") / study.name
+
+
+def _study_list(options: argparse.Namespace) -> int:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from bayesmeta.studies import all_studies
+    from bayesmeta.study import study_status
+
+    table = Table(title="Studies", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in ("name", "cells", "done", "recorded", "what it is"):
+        table.add_column(column, no_wrap=column == "name")
+    for name, study in all_studies().items():
+        done = study_status(study, Path("results") / name).done
+        recorded = "yes" if (Path("analyses") / study.record).is_file() else "no"
+        table.add_row(name, str(len(study.cells)), str(done), recorded, study.note)
+    Console().print(table)
+    print("done: cells in results/NAME; recorded: whether analyses/ has the result")
+    return 0
+
+
+def _study_run(options: argparse.Namespace) -> int:
+    study, folder = _find(options)
+    workers = _workers(options)
+    report = _run(study, folder, workers, study.name, "cells", retry_failed=options.retry_failed)
+    return _print_report(report)
+
+
+def _study_status(options: argparse.Namespace) -> int:
+    from bayesmeta.study import study_status
+
+    return _print_report(study_status(*_find(options)))
+
+
+def _study_collect(options: argparse.Namespace) -> int:
+    from bayesmeta.gather import collect
+    from bayesmeta.records import write_record
+
+    study, folder = _find(options)
+    if options.record and not study.record:
+        raise InputError(f"study {study.name} has no place in analyses/; use --out FILE")
+    out = options.out or folder.with_name(folder.name + ".nc")
+    if options.record:
+        out = Path("analyses") / study.record
+    data = collect(study, folder, partial=options.partial)
+    if study.keep is not None and not options.raw:
+        data = study.keep(data)
+    write_record(data, out)
+    sizes = ", ".join(f"{size} {name}" for name, size in data.sizes.items())
+    print(f"wrote {out} ({sizes})")
     return 0
 
 

@@ -45,20 +45,19 @@ class Player:
 
     Between any two calls a player can be pickled, and goes on elsewhere as if nothing happened.
     Played through a simulator's tasks it makes the choices ``play`` makes in one go: both use the
-    same kernels and the same random stream, that of (seed, run, agent name).
+    same kernels and the same random stream, that of (seed, agent name).
     """
 
-    def __init__(self, agent: Agent, setting: Setting, *, seed: int = 0, run: int = 0) -> None:
+    def __init__(self, agent: Agent, setting: Setting, *, seed: int = 0) -> None:
         self.agent = of_type("agent", agent, Agent, "take one from ROSTER or make a row")
         self.setting = of_type("setting", setting, Setting, "use family.setting(tasks)")
         whole("seed", seed)
-        whole("run", run)
         self.tasks_seen = 0
         self._plan = agent.exploration.plan(setting)
         self._keep = agent.learner.all_steps or agent.exploration.rule is Rule.RESCUE
         self._warmup = agent.warmup_tasks(setting)
-        self._rng = stream(seed, run, agent.name)
-        self._learner_rng = stream(seed, run, agent.name + "/learner")
+        self._rng = stream(seed, agent.name)
+        self._learner_rng = stream(seed, agent.name + "/learner")
         self._memory: Any = agent.learner.start(setting)
         self._warmup_memory: Any = agent.warmup_prior.start(setting) if self._warmup else None
         d = setting.dim

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, fields, is_dataclass, replace
-from functools import partial
-from importlib.metadata import version
+from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesmeta import progress as reports
 from bayesmeta.agents import Agent, with_references
 from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.learners import KNOWN, Moments
+from bayesmeta.executors import each, local
 from bayesmeta.player import Ensemble, Player
-from bayesmeta.pool import Tick, each_run
-from bayesmeta.streams import ENVIRONMENT, stream
+from bayesmeta.provenance import versions
+from bayesmeta.streams import ENVIRONMENT, cell_seed, stream
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -83,15 +81,13 @@ def _operator_norm(symmetric: Array) -> Array:
     return np.maximum(-values[..., 0], values[..., -1])
 
 
-def _players(
-    family: TaskFamily, agents: Iterable[Agent], tasks: int, run: int, seed: int
-) -> list[Player]:
+def _players(family: TaskFamily, agents: Iterable[Agent], tasks: int, seed: int) -> list[Player]:
     """A player for every row; a row that this family cannot be played with is refused."""
     agents = list(agents)
     for agent in agents:
         for policy in (agent.policy, agent.warmup_policy or agent.policy):
             policy.check_actions(family.actions.count)
-    return [Player(agent, family.setting(tasks), seed=seed, run=run) for agent in agents]
+    return [Player(agent, family.setting(tasks), seed=seed) for agent in agents]
 
 
 def simulate_run(
@@ -99,19 +95,17 @@ def simulate_run(
     agents: Iterable[Agent],
     *,
     tasks: int,
-    run: int = 0,
     seed: int = 0,
-    progress: Callable[[int], None] | None = None,
 ) -> dict[str, Array]:
     """One run: arrays (agent, task) of everything in ``VARIABLES`` but the relative regret.
 
     Parameters, noise and actions of a task are drawn once and shared by all agents, so that
-    comparisons are paired. ``progress`` is called with the number of tasks done.
+    comparisons are paired.
     """
     agents = list(agents)
-    players = _players(family, agents, tasks, run, seed)
+    players = _players(family, agents, tasks, seed)
     ensemble = Ensemble(players)
-    rng = stream(seed, run, ENVIRONMENT)
+    rng = stream(seed, ENVIRONMENT)
     regret, explored = np.empty((len(agents), tasks)), np.empty((len(agents), tasks))
     raised, passed_over = np.zeros((len(agents), tasks)), np.zeros((len(agents), tasks))
     errors = [_Errors(family, tasks) for _ in agents]
@@ -124,12 +118,10 @@ def simulate_run(
             passed_over[i, n] = estimate.passed_over
         outcomes = ensemble.play(task)
         regret[:, n], explored[:, n] = outcomes.regret, outcomes.explored
-        if progress is not None and (n + 1) % 64 == 0:
-            progress(n + 1)
+        if (n + 1) % 64 == 0:
+            reports.report((n + 1) / tasks)
     for error in errors:
         error.close()
-    if progress is not None:
-        progress(tasks)
     return {
         "regret": regret,
         "mean_error": np.stack([error.mean for error in errors]),
@@ -154,70 +146,82 @@ def simulate(
     """A record with dimensions (run, agent, task): everything in ``VARIABLES``.
 
     ``agents`` are rows, or names of rows in the roster. Their references are played too, so that
-    relative regret is defined. The same seed gives
-    the same bits whatever ``jobs`` (processes) is. ``progress`` is called with the number of
-    tasks done in all runs together.
+    relative regret is defined. Run k is played with the seed of (``seed``, "run=k") alone: the same
+    seed gives the same bits whatever ``runs`` or ``jobs`` (processes) is. ``progress`` is called
+    with the number of tasks done in all runs together.
     """
     tasks, runs = whole("tasks", tasks, least=1), whole("runs", runs, least=1)
     seed, jobs = whole("seed", seed), whole("jobs", jobs, least=1)
+    rows = find_rows(family, agents, tasks)
+    done: dict[int, xr.Dataset] = {}
+
+    def watch() -> None:
+        if progress is not None:
+            progress(round((len(done) + workers.fraction()) * tasks))
+
+    with local(min(jobs, runs), (family, rows), watch) as workers:
+        items = ((k, (family, rows, tasks, cell_seed(seed, f"run={k}"))) for k in range(runs))
+        for k, future in each(workers, record_run, items, watch):
+            done[k] = future.result()
+    return join_runs([done[k] for k in range(runs)], family, rows, seed)
+
+
+def find_rows(
+    family: TaskFamily, agents: Agent | str | Iterable[Agent | str], tasks: int
+) -> list[Agent]:
+    """The rows and their references; refused where this family cannot be played with them."""
     rows = with_references(agents)
     if not rows:
         raise InputError("agents is empty; name at least one")
-    _players(family, rows, tasks, 0, seed)  # refuse what cannot be played before any process starts
-    if jobs > 1 and runs > 1:
-        # compile (or load) the kernels here, so that the processes find them in the cache
-        simulate_run(family, [_brief(row) for row in rows], tasks=min(tasks, 4))
-    work = partial(_one_run, family, rows, tasks, seed)
-    return _record(family, rows, tasks, seed, each_run(work, runs, jobs, progress))
+    _players(family, rows, tasks, 0)
+    return rows
 
 
-def _brief(row: Agent) -> Agent:
-    """A row that needs the same kernels within four tasks, and no costly learner."""
-    if isinstance(row.learner, Moments):
-        return replace(row, warmup=min(row.warmup or 2, 2))
-    return replace(row, learner=KNOWN, warmup=0)
-
-
-def _one_run(
-    family: TaskFamily, agents: list[Agent], tasks: int, seed: int, run: int, tick: Tick
-) -> dict[str, Array]:
-    return simulate_run(family, agents, tasks=tasks, run=run, seed=seed, progress=tick)
-
-
-def _record(
-    family: TaskFamily,
-    agents: list[Agent],
-    tasks: int,
-    seed: int,
-    results: list[dict[str, Array]],
-) -> xr.Dataset:
+def record_run(family: TaskFamily, agents: list[Agent], tasks: int, seed: int) -> xr.Dataset:
+    """One run with dimensions (agent, task): everything in ``VARIABLES``."""
     import xarray as xr
 
+    arrays = simulate_run(family, agents, tasks=tasks, seed=seed)
     names = [agent.name for agent in agents]
-    arrays = {name: np.stack([result[name] for result in results]) for name in results[0]}
     reference = [names.index(agent.reference) for agent in agents]
-    arrays["relative_regret"] = arrays["regret"] - arrays["regret"][:, reference]
-    settings = {
-        "family": describe_family(family),
-        "agents": [describe(agent) for agent in agents],
-        "tasks": tasks,
-        "runs": len(results),
-        "seed": seed,
-    }
+    arrays["relative_regret"] = arrays["regret"] - arrays["regret"][reference]
     return xr.Dataset(
         {
-            name: (("run", "agent", "task"), arrays[name], {"long_name": text})
+            name: (("agent", "task"), arrays[name], {"long_name": text})
             for name, text in VARIABLES.items()
         },
         coords={
-            "run": np.arange(len(results)),
             "agent": names,
             "task": np.arange(1, tasks + 1),
             "reference": ("agent", [agent.reference for agent in agents]),
             "warmup": ("agent", [agent.warmup_tasks(family.setting(tasks)) for agent in agents]),
         },
-        attrs={"settings": json.dumps(settings), "versions": json.dumps(versions())},
     )
+
+
+def join_runs(
+    runs: list[xr.Dataset], family: TaskFamily, agents: list[Agent], seed: int
+) -> xr.Dataset:
+    """A record of several runs with dimensions (run, agent, task), and what repeats it."""
+    import xarray as xr
+
+    record = xr.concat(runs, "run", coords="minimal", compat="override", join="override")
+    record = record.assign_coords(run=np.arange(len(runs)))
+    return describe_runs(record, family, agents, record.sizes["task"], seed)
+
+
+def describe_runs(
+    record: xr.Dataset, family: TaskFamily, agents: list[Agent], tasks: int, seed: int
+) -> xr.Dataset:
+    """The record with all that repeats it in its attributes."""
+    settings = {
+        "family": describe_family(family),
+        "agents": [describe(agent) for agent in agents],
+        "tasks": tasks,
+        "runs": record.sizes["run"],
+        "seed": seed,
+    }
+    return record.assign_attrs(settings=json.dumps(settings), versions=json.dumps(versions()))
 
 
 def describe_family(family: TaskFamily) -> dict[str, object]:
@@ -244,9 +248,3 @@ def describe(value: object) -> object:
         return value
     name = getattr(value, "__qualname__", None)
     return f"{value.__module__}.{name}" if name else repr(value)
-
-
-def versions() -> dict[str, str]:
-    """What the bits of a record depend on."""
-    packages = ("bayesmeta", "numpy", "scipy", "numba", "llvmlite", "xarray")
-    return {"python": platform.python_version()} | {name: version(name) for name in packages}

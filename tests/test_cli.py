@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ import bayesmeta as bm
 from bayesmeta.agents import ROSTER
 from bayesmeta.cli import main
 from bayesmeta.studies import figure1
+from tests.processes import in_session, wait_until
 
 TINY = ["reproduce", "--runs", "2", "--tasks", "20", "--jobs", "1", "--agents", "KTS,UKTS"]
 
@@ -113,6 +113,7 @@ def test_a_single_run_has_no_intervals(tmp_path: Path) -> None:
         (["--runs", "-1"], ["--runs", "at least 1"]),
         (["--runs", "0"], ["--runs", "at least 1"]),
         (["--jobs", "0"], ["--jobs", "at least 1"]),
+        (["--jobs", "1", "--dask", "2"], ["--dask", "not allowed with argument --jobs"]),
         (["--seed", "-1"], ["--seed", "at least 0"]),
         (["--tasks", "many"], ["--tasks", "'many'"]),
         (["--runs", "1.5"], ["--runs", "'1.5'"]),
@@ -166,15 +167,24 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--version") == 0 and capsys.readouterr().out.strip() == bm.__version__
     assert run("reproduce", "--help") == 0
     shown = capsys.readouterr().out
-    options = ("--runs", "--tasks", "--seed", "--jobs", "--agents", "--out")
+    options = (
+        "--runs",
+        "--tasks",
+        "--seed",
+        "--jobs",
+        "--agents",
+        "--out",
+        "--scheduler",
+        "--dask",
+    )
     assert all(word in shown for word in (*options, *figure1.FILES))
 
 
-@pytest.mark.parametrize("step", ["simulate", "figure_1", "summarise"])
-def test_interrupted_at_any_step_nothing_is_written(
+@pytest.mark.parametrize("step", ["record_run", "figure_1", "summarise"])
+def test_interrupted_at_any_step_no_result_is_written(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Ctrl-C while playing, drawing or summarising: code 130, and nothing is written."""
+    """Ctrl-C while playing, drawing or summarising: code 130; finished runs alone are kept."""
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -182,21 +192,10 @@ def test_interrupted_at_any_step_nothing_is_written(
     monkeypatch.setattr(figure1, step, interrupt)
     assert run(*TINY, "--out", str(tmp_path)) == 130
     assert "bayesmeta: interrupted" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def in_session(session: int) -> dict[int, str]:
-    """The living processes of a session and their command lines."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[3]) == session and fields[0] not in "ZX":
-                    found[int(entry.name)] = (entry / "cmdline").read_text().replace("\0", " ")
-            except (OSError, IndexError):
-                continue  # it ended while we looked
-    return found
+    assert [path.name for path in tmp_path.iterdir()] == ["unfinished"] * (step != "record_run")
+    monkeypatch.undo()
+    assert run(*TINY, "--out", str(tmp_path)) == 0
+    assert {path.name for path in tmp_path.iterdir()} == set(figure1.FILES)
 
 
 def has_started(pid: int) -> bool:
@@ -207,16 +206,6 @@ def has_started(pid: int) -> bool:
         return False
     mask = next(line for line in status.splitlines() if line.startswith("SigIgn"))
     return bool(int(mask.split()[1], 16) & (1 << (signal.SIGINT - 1)))
-
-
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Whether the condition came true within the time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 class Long:
@@ -273,4 +262,5 @@ def test_workers_do_not_outlive_a_killed_driver(long_run: Long) -> None:
     long_run.driver.kill()
     assert long_run.driver.wait(60) == -signal.SIGKILL
     assert wait_until(long_run.all_gone, 15), in_session(long_run.driver.pid)
-    assert list(long_run.out.iterdir()) == []
+    left = {str(path.relative_to(long_run.out)) for path in long_run.out.rglob("*")}
+    assert left == {"unfinished", "unfinished/cells", "unfinished/lock", "unfinished/manifest.json"}

@@ -73,7 +73,7 @@ def both(family: TaskFamily, policy: Policy, rule: Exploration, seed: int = 0):
     setting = family.setting(1)
     player = Player(agent(policy, rule), setting, seed=seed)
     prior = player.start_task().prior
-    draws = stream(seed, 0, "test").standard_normal((family.horizon, player._normals()))
+    draws = stream(seed, "test").standard_normal((family.horizon, player._normals()))
     outcome = player.play(task)
     plan = rule.plan(setting)
     twin = reference.play(policy, plan, task, prior, family.noise_sd, draws, setting.bounds.radius)

@@ -43,8 +43,8 @@ def test_ask_and_tell_makes_the_simulators_choices(name: str) -> None:
     """Step by step through the simulator's data, pickled at random moments: the same choices."""
     problem, tasks = family(), 12
     setting = problem.setting(tasks)
-    whole, live = (Player(AGENTS[name], setting, seed=3, run=1) for _ in range(2))
-    rng, moments = stream(3, 1, ENVIRONMENT), np.random.default_rng(0)
+    whole, live = (Player(AGENTS[name], setting, seed=3) for _ in range(2))
+    rng, moments = stream(3, ENVIRONMENT), np.random.default_rng(0)
     for _ in range(tasks):
         task = problem.draw(rng)
         expected = whole.start_task()
@@ -67,7 +67,7 @@ def test_ask_and_tell_on_the_whole_ball() -> None:
     """Without actions the answer is the action itself, the one the simulator takes."""
     problem = family(bm.WholeBall(3, 0.5))
     whole, live = (Player(AGENTS["Th-MTS_tau"], problem.setting(6), seed=1) for _ in range(2))
-    rng = stream(1, 0, ENVIRONMENT)
+    rng = stream(1, ENVIRONMENT)
     for _ in range(6):
         task = problem.draw(rng)
         whole.start_task()
@@ -177,7 +177,7 @@ def test_playing_whole_tasks_and_asking_can_be_mixed() -> None:
     problem = family()
     agent = learner("All-MTS", exploration=bm.until_eigenvalue(0.5))
     mixed, whole = (Player(agent, problem.setting(8), seed=2) for _ in range(2))
-    rng = stream(2, 0, ENVIRONMENT)
+    rng = stream(2, ENVIRONMENT)
     for n in range(8):
         task = problem.draw(rng)
         whole.start_task()

@@ -14,7 +14,7 @@ from bayesmeta.agents import ROSTER, find_agents, with_references
 from bayesmeta.exploration import Rule
 from bayesmeta.learners import KNOWN, Moments
 from bayesmeta.simulator import VARIABLES, simulate_run
-from bayesmeta.streams import ENVIRONMENT, stream
+from bayesmeta.streams import ENVIRONMENT, cell_seed, stream
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_errors_are_those_of_the_prior_in_use() -> None:
     row = replace(ROSTER["All-MTS_tau"], warmup=3)
     result = simulate_run(family, [row], tasks=300)
     player = bm.Player(row, family.setting(300))
-    rng = stream(0, 0, ENVIRONMENT)
+    rng = stream(0, ENVIRONMENT)
     for n in range(300):
         task = family.draw(rng)
         estimate = player.start_task()
@@ -106,13 +106,24 @@ def test_fewer_tasks_are_a_prefix() -> None:
 
 
 def test_runs_differ() -> None:
-    """Another run or another seed is another experiment."""
+    """Another run or another seed is another experiment; more runs leave the first as they are."""
     family = bm.paper_family(horizon=20)
-    regrets = [
-        simulate_run(family, [ROSTER["UKTS"]], tasks=3, run=run, seed=seed)["regret"][0, 0]
-        for run, seed in ((0, 0), (1, 0), (0, 1))
-    ]
-    assert len(set(regrets)) == 3
+    one, two, other = (
+        bm.simulate(family, "UKTS", tasks=3, runs=runs, seed=seed).regret.sel(agent="UKTS")
+        for runs, seed in ((2, 0), (3, 0), (2, 1))
+    )
+    assert len(np.unique(two)) == two.size
+    assert not np.isin(other, two).any()
+    np.testing.assert_array_equal(two[:2], one)
+    alone = simulate_run(family, [ROSTER["UKTS"]], tasks=3, seed=cell_seed(0, "run=1"))
+    np.testing.assert_array_equal(alone["regret"][0], one[1])
+
+
+def test_progress_counts_tasks() -> None:
+    """Called with the tasks done in all runs, up to all of them."""
+    said: list[int] = []
+    bm.simulate(bm.paper_family(horizon=5), "KTS", tasks=128, runs=2, progress=said.append)
+    assert {64, 128, 192, 256} <= set(said) and said == sorted(said)
 
 
 @pytest.mark.parametrize("name", ROSTER)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
 
+from bayesmeta.kernels import sources
 
-def _sources() -> str:
-    """A hash of every file of the package, since any may hold kernels."""
-    files = sorted(Path(__file__).parent.parent.rglob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-_STAMP = _sources()
+_STAMP = sources.digest("bayesmeta.kernels")  # every file that can hold or call one
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Figure 1 of the paper: run it, and write its files."""
+"""Figure 1 of the paper, and the studies beside it: what they run, and the figure's files."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import csv
 import json
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bayesmeta.agents import FIGURE_1, find_agents
+from bayesmeta.cells import Study, grid
 from bayesmeta.environment import paper_family
 from bayesmeta.plots import figure_1
-from bayesmeta.records import record_writer, write_together
-from bayesmeta.simulator import simulate
+from bayesmeta.records import record_writer, thin, write_together
+from bayesmeta.simulator import describe_runs, find_rows, record_run
 from bayesmeta.summaries import NORMALISER, summarise
 
 if TYPE_CHECKING:
@@ -21,22 +25,76 @@ if TYPE_CHECKING:
 
 FILES = ("figure1.nc", "figure1.png", "summary.json", "summary.csv")
 """What a run leaves in its folder."""
+LEARNERS = ("Th-MTS_tau", "All-MTS_tau", "All-MTS")
+IDS = tuple(name.replace("TS", "IDS") for name in FIGURE_1)
 
 
-def run(
+def play(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """One run of the experiment of Section 6, with dimensions (agent, task)."""
+    family, tasks = paper_family(), settings["tasks"]
+    return record_run(family, find_rows(family, settings["agents"], tasks), tasks, seed)
+
+
+def count_raised(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """Tasks of one run whose widened covariance, eq. (12), was not positive definite."""
+    counts = play(settings, seed)[["not_positive_definite"]].sum("task").astype(np.int32)
+    return counts.sel(agent=list(LEARNERS))
+
+
+def study(
     *,
     runs: int = 10,
     tasks: int = 10_000,
     seed: int = 0,
-    jobs: int = 2,
     agents: Sequence[str] = FIGURE_1,
-    progress: Callable[[int], None] | None = None,
-) -> xr.Dataset:
-    """The record of the experiment of Section 6; KTS, the unit of regret, is always played."""
-    rows = find_agents(dict.fromkeys([*agents, NORMALISER]))
-    return simulate(
-        paper_family(), rows, tasks=tasks, runs=runs, seed=seed, jobs=jobs, progress=progress
-    )
+    keep: Callable[[xr.Dataset], xr.Dataset] = lambda record: record,
+    name: str = "figure1",
+    note: str = "",
+    record: str = "",
+    function: Callable[[dict[str, Any], int], xr.Dataset] = play,
+) -> Study:
+    """The experiment of Section 6, a cell for every run; KTS, the unit of regret, is played too."""
+    names = [row.name for row in find_agents(dict.fromkeys([*agents, NORMALISER]))]
+
+    def described(record: xr.Dataset) -> xr.Dataset:
+        family = paper_family()
+        rows = find_rows(family, names, tasks)
+        return keep(describe_runs(record, family, rows, tasks, seed))
+
+    cells = grid({"agents": names, "tasks": tasks}, run=range(runs))
+    return Study(name, cells, function, seed, ("run",), note, described, record)
+
+
+STUDIES = (
+    study(note="Figure 1 at the paper's size", record="figure1/figure1.nc", keep=thin),
+    study(
+        name="figure1-orderings",
+        record="figure1/orderings.nc",
+        note="more runs of the same size: ten leave some of Section 6's statements undecided",
+        runs=60,
+        seed=1,
+        keep=partial(thin, points=100),
+    ),
+    study(
+        name="figure1-ids",
+        record="figure1/ids.nc",
+        note="IDS instead of Thompson Sampling; fewer tasks, since a step of IDS costs 30 of TS",
+        tasks=2_000,
+        agents=IDS,
+        keep=thin,
+    ),
+    study(
+        name="figure1-definiteness",
+        record="figure1/definiteness.nc",
+        note="how often eq. (12) is not positive definite: most likely soon after the warm-up",
+        runs=400,
+        tasks=300,
+        seed=2,
+        agents=LEARNERS,
+        function=count_raised,
+    ),
+)
+"""What is recorded in analyses/figure1."""
 
 
 def write(record: xr.Dataset, folder: Path, agents: Sequence[str] = FIGURE_1) -> None:

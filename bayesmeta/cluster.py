@@ -1,0 +1,123 @@
+"""Work done by a Dask cluster, on this machine or on many."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from typing import Any
+
+from bayesmeta.checks import InputError
+
+PATIENCE = 10.0
+"""Seconds to wait for a scheduler, and for workers where it has none."""
+
+
+class Dask:
+    """The workers of a Dask scheduler; see ``executors.Workers``."""
+
+    tries = 1  # the scheduler itself tries again, on other workers
+
+    def __init__(self, client: Any, name: str) -> None:
+        from distributed.scheduler import KilledWorker
+
+        self.name = name
+        self.died: tuple[type[BaseException], ...] = (KilledWorker,)
+        self._client = client
+        self._executor: Executor = client.get_executor(pure=False)
+        self._limit, self._look_at, self._seen = 0, 0.0, time.monotonic()
+
+    def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        return self._executor.submit(call, *arguments)
+
+    def limit(self) -> int:
+        """Two for every worker there is now: one at work, one waiting."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + 1.0
+            count = len(_ask(self._client, self.name))
+            if count:
+                self._seen, self._limit = now, 2 * count
+            elif now - self._seen > PATIENCE:
+                raise _no_workers(self.name)
+        return max(self._limit, 1)
+
+    def fraction(self) -> float:
+        return 0.0
+
+
+def _ask(client: Any, name: str) -> dict[str, int]:
+    """Address -> threads of every worker."""
+    try:
+        threads: dict[str, int] = client.nthreads()
+    except Exception as error:
+        raise InputError(f"{name} went away ({_line(error)}); start it again") from None
+    return threads
+
+
+def _no_workers(name: str) -> InputError:
+    return InputError(
+        f"{name} has no workers (waited {PATIENCE:g} s); start some, with: "
+        "dask worker ADDRESS --nthreads 1"
+    )
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(f"{error or type(error).__name__}".split())[:120]
+
+
+@contextmanager
+def dask(scheduler: str | None, count: int | None) -> Iterator[tuple[Dask, list[str]]]:
+    """The cluster at a scheduler's address, or one of ``count`` processes here; and notes on it."""
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "Dask is not installed; add it with: pip install 'dask[distributed]'"
+        ) from None
+    log = logging.getLogger("distributed")
+    level = log.level
+    log.setLevel(logging.CRITICAL)  # what happens is said here, once
+    cluster = client = None
+    try:
+        if scheduler is None:
+            name = f"a Dask cluster of {count} processes"
+            cluster = distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+            )
+            address: Any = cluster
+        else:
+            name, address = f"the Dask scheduler at {scheduler}", scheduler
+        try:
+            client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+        except Exception as error:
+            raise InputError(
+                f"cannot reach {name} within {PATIENCE:g} s ({_line(error)}); is it running, and "
+                "is this its address (dask scheduler prints it)?"
+            ) from None
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except Exception:
+            raise _no_workers(name) from None
+        yield Dask(client, name), _notes(_ask(client, name))
+    finally:
+        if client is not None:
+            client.close(timeout=5)
+        if cluster is not None:
+            cluster.close(timeout=10)
+        log.setLevel(level)
+
+
+def _notes(threads: dict[str, int]) -> list[str]:
+    several = [address for address, count in threads.items() if count > 1]
+    if not several:
+        return []
+    return [
+        f"{len(several)} of {len(threads)} Dask workers have several threads, but work on one cell "
+        "at a time; dask worker ADDRESS --nthreads 1 --nworkers N uses N cores"
+    ]

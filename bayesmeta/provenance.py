@@ -1,0 +1,44 @@
+"""Where results come from: versions, source, commit."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from bayesmeta.kernels import sources
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What the bits of a record depend on."""
+    packages = ("bayesmeta", "numpy", "scipy", "numba", "llvmlite", "xarray")
+    return (
+        {"python": platform.python_version()}
+        | {name: version(name) for name in packages}
+        | {"source": sources.digest()[:12]}
+    )
+
+
+def changes(old: dict[str, str], new: dict[str, str]) -> str:
+    """What differs between two sets of versions, in words."""
+    return ", ".join(
+        f"{name} {old.get(name, 'none')} then, {new.get(name, 'none')} now"
+        for name in new | old
+        if old.get(name) != new.get(name)
+    )
+
+
+def commit() -> str | None:
+    """The git commit of the package's source, marked where files have changed; None without."""
+    folder = str(Path(__file__).parent)
+    try:
+        ours = ["git", "-C", folder, "ls-files", "--error-unmatch", "__init__.py"]
+        subprocess.run(ours, capture_output=True, check=True, timeout=10)
+        describe = ["git", "-C", folder, "describe", "--always", "--dirty=+changes", "--exclude=*"]
+        done = subprocess.run(describe, capture_output=True, check=True, timeout=10, text=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()

@@ -1,0 +1,169 @@
+"""A real Dask cluster on this machine: the same bits, also when a worker or the scheduler dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+import bayesmeta as bm
+from bayesmeta import cluster
+from tests.example_cells import slow, small_study
+from tests.processes import wait_until
+
+ROOT = Path(__file__).parent.parent
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Cluster:
+    """A scheduler and workers as a user starts them, each in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.address = folder, f"tcp://127.0.0.1:{free_port()}"
+        port = self.address.rpartition(":")[2]
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self.scheduler = self.start(
+            "scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard", "--no-show"
+        )
+
+    def start(self, *command: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"log{len(self.processes)}").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "dask", *command],
+                env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=self.folder,
+                stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        self.processes.append(process)
+        return process
+
+    def add_worker(self) -> subprocess.Popen[bytes]:
+        return self.start(
+            "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard",
+            "--host", "127.0.0.1",
+        )  # fmt: skip
+
+    def close(self) -> None:
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(20)
+
+
+@pytest.fixture
+def dask(tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster with a scheduler alone."""
+    (tmp_path / "dask").mkdir()
+    made = Cluster(tmp_path / "dask")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def serial(tmp_path_factory: pytest.TempPathFactory) -> xr.Dataset:
+    folder = tmp_path_factory.mktemp("serial")
+    bm.run_study(slow, folder, jobs=1)
+    return bm.collect(slow, folder)
+
+
+def test_a_cluster_gives_the_same_bits_also_when_a_worker_is_killed(
+    dask: Cluster, serial: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers; then again, one killed with SIGKILL while it works; then the scheduler."""
+    monkeypatch.setattr(cluster, "PATIENCE", 40.0)
+    workers = [dask.add_worker() for _ in range(2)]
+    report = bm.run_study(slow, tmp_path / "whole", scheduler=dask.address)
+    assert report.done == 40 and report.notes == []
+    xr.testing.assert_identical(bm.collect(slow, tmp_path / "whole"), serial)
+
+    at_work: list[float] = []
+
+    @contextmanager
+    def bar(total: int, done: int) -> Iterator[object]:
+        def tick(now: float) -> None:
+            at_work.append(now)
+            if now >= 5 and workers[0].poll() is None:
+                workers[0].kill()
+
+        yield tick
+
+    report = bm.run_study(slow, tmp_path / "killed", scheduler=dask.address, progress=bar)
+    assert workers[0].wait(5) == -signal.SIGKILL and min(at_work) < 40
+    assert report.done == 40 and report.failed == 0
+    xr.testing.assert_identical(bm.collect(slow, tmp_path / "killed"), serial)
+
+    long = small_study(400, 0.05)
+    threading.Timer(1.5, dask.scheduler.kill).start()
+    with pytest.raises(bm.InputError, match=f"the Dask scheduler at {dask.address} went away"):
+        bm.run_study(long, tmp_path / "lost", scheduler=dask.address)
+    kept = bm.study_status(long, tmp_path / "lost").done
+    assert 0 < kept < 400
+
+
+def test_a_local_cluster_gives_the_same_bits(serial: xr.Dataset, tmp_path: Path) -> None:
+    """``--dask 2``."""
+    assert bm.run_study(slow, tmp_path, dask=2).done == 40
+    xr.testing.assert_identical(bm.collect(slow, tmp_path), serial)
+
+
+def test_an_unreachable_scheduler_is_told_after_a_bounded_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing listens there; nothing is left behind."""
+    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    start = time.monotonic()
+    for address in (f"tcp://127.0.0.1:{free_port()}", "nonsense", "tcp://"):
+        with pytest.raises(bm.InputError, match="cannot reach the Dask scheduler at"):
+            bm.run_study(small_study(2), tmp_path / "out", scheduler=address)
+    assert time.monotonic() - start < 30
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scheduler_without_workers_is_told(
+    dask: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a bounded wait, with what to do."""
+
+    def listens() -> bool:
+        host, _, port = dask.address.removeprefix("tcp://").partition(":")
+        with socket.socket() as probe:
+            return probe.connect_ex((host, int(port))) == 0
+
+    assert wait_until(listens, 40)
+    monkeypatch.setattr(cluster, "PATIENCE", 2.0)
+    with pytest.raises(bm.InputError, match=r"has no workers .*dask worker"):
+        bm.run_study(small_study(2), tmp_path / "out", scheduler=dask.address)
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_dask_the_message_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is an extra."""
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(bm.InputError, match=r"Dask is not installed.*pip install"):
+        bm.run_study(small_study(2), tmp_path / "out", dask=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_workers_with_several_threads_are_noted() -> None:
+    """They work on one cell at a time, which a user would wonder about."""
+    assert cluster._notes({"a": 1, "b": 1}) == []
+    (note,) = cluster._notes({"a": 1, "b": 4})
+    assert "1 of 2 Dask workers have several threads" in note and "--nthreads 1" in note
