@@ -37,8 +37,10 @@ notebooks: setup  ## execute the notebooks in place
 bench: setup  ## measure speed as ratios, and record them in benchmarks/
 	$(PYTHON) benchmarks/run.py
 
-record: setup  ## record the full-size studies in analyses/ (minutes)
-	$(PYTHON) analyses/figure1/run.py
+record: setup  ## run the recorded studies again and write analyses/ (20 minutes)
+	for study in figure1 figure1-orderings figure1-ids figure1-definiteness; do \
+	  .venv/bin/bayesmeta study run $$study && .venv/bin/bayesmeta study collect $$study --record || exit; \
+	done
 	$(PYTHON) analyses/figure1/report.py
 
 lock: setup  ## compile requirements.lock from pyproject.toml

@@ -1,6 +1,7 @@
 """Measure speed as ratios, side by side in one run, and record them.
 
-    python benchmarks/run.py        # or: make bench; about two minutes
+    python benchmarks/run.py            # or: make bench; about five minutes
+    python benchmarks/run.py studies    # one part again, the others as they were
 
 Writes ``results.json`` and ``README.md`` beside this file. Every ratio compares pieces of work that
 alternate in the same process, round by round. A figure is the ratio of the fastest rounds of either
@@ -12,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -27,8 +27,9 @@ from numpy_loop import play as numpy_play
 from bayesmeta.agents import FIGURE_1, ROSTER, Agent, find_agents
 from bayesmeta.environment import TaskFamily, paper_family
 from bayesmeta.player import Ensemble, Player
+from bayesmeta.provenance import versions
 from bayesmeta.records import write_atomically
-from bayesmeta.simulator import simulate_run, versions
+from bayesmeta.simulator import simulate_run
 from bayesmeta.streams import stream
 from bayesmeta.studies.report import table, write_block
 
@@ -73,7 +74,7 @@ def thompson_agents(family: TaskFamily) -> list[Agent]:
 def play_tasks(family: TaskFamily, rows: list[Agent], tasks: int) -> None:
     """The engine without the bookkeeping of a simulation: draw a task, play it with all agents."""
     players = [Player(row, family.setting(tasks)) for row in rows]
-    ensemble, rng = Ensemble(players), stream(0, 0, "benchmark")
+    ensemble, rng = Ensemble(players), stream(0, "benchmark")
     for _ in range(tasks):
         task = family.draw(rng)
         for player in players:
@@ -123,7 +124,7 @@ def against_numpy() -> dict[str, float]:
 def against_drawing() -> dict[str, float]:
     """(ii) The whole step of Figure 1's six agents against drawing its random numbers alone."""
     family, rows, tasks = paper_family(), find_agents(FIGURE_1), 1000
-    rng = stream(0, 0, "benchmark")
+    rng = stream(0, "benchmark")
     times = rounds(
         15,
         lambda: simulate_run(family, rows, tasks=tasks),
@@ -214,14 +215,12 @@ def import_ratio() -> dict[str, float]:
     return {"ratio": float(np.median(ratios))}
 
 
-def full_size() -> dict[str, float]:
-    """Figure 1 at the paper's size on two processes: seconds, and memory of driver and workers."""
-    from bayesmeta.studies import figure1
-
-    took = seconds(lambda: figure1.run(jobs=2))
-    driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return {"seconds": took, "driver_MiB": driver, "largest_worker_MiB": worker}
+def studies() -> dict[str, object]:
+    """The runner of studies, in a process of its own: see ``study_costs.py``."""
+    script = str(HERE / "study_costs.py")
+    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, check=True)
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
 
 
 def simulated(results: dict) -> float:
@@ -233,7 +232,7 @@ def simulated(results: dict) -> float:
 def report(results: dict) -> str:
     """The README of this folder."""
     one, two, three = results["numpy"], results["drawing"], results["growth"]
-    full = results["full_size"]
+    full, trivial = results["studies"]["full_size"], results["studies"]["trivial"]
     rows = [
         ["a step of one Thompson agent, drawing included: kernel (six agents sharing their "
          "actions) against a plain NumPy loop (one agent drawing its own)",
@@ -266,6 +265,14 @@ def report(results: dict) -> str:
         ["Figure 1 at full size, 8 agents, 2 processes", f"{full['seconds']:.0f} s",
          "about a minute", f"driver {full['driver_MiB']:.0f} MiB, largest worker "
          f"{full['largest_worker_MiB']:.0f} MiB (wanted: under 1024)"],
+        ["the same: two processes against one", f"{full['speedup']:.2f} times faster",
+         "at least 1.8", f"{full['seconds']:.0f} against {full['seconds_one_process']:.0f} s, from "
+         "the start of the study to its last file"],
+        *[[f"a study of {row['cells']:,} cells that do nothing, {where}",
+           f"{row['ms_a_cell']:.1f} ms a cell", "under 15",
+           f"driver {row['early_MiB']:.0f} MiB in the first tenth, {row['late_MiB']:.0f} MiB in "
+           f"the last; collected in {row['collect_ms_a_cell']:.2f} ms a cell"]
+          for row, where in ((trivial["one"], "this process"), (trivial["two"], "2 processes"))],
     ]  # fmt: skip
     growth_rows = [
         [str(d), f"{us:.3f}"]
@@ -287,9 +294,10 @@ def report(results: dict) -> str:
 
 def main_block(results: dict) -> str:
     """The block of the project's README."""
-    one, two, full = results["numpy"], results["drawing"], results["full_size"]
+    one, two, full = results["numpy"], results["drawing"], results["studies"]["full_size"]
     return (
-        f"Figure 1 at the paper's size took {full['seconds']:.0f} s on two cores. A step of one of "
+        f"Figure 1 at the paper's size took {full['seconds']:.0f} s on two cores, "
+        f"{full['speedup']:.2f} times faster than on one. A step of one of "
         f"six Thompson agents costs {one['kernel_us_six_agents']:.2f} µs, its share of drawing the "
         f"actions included: {one['ratio']:.0f} times less than a step of a plain NumPy loop whose "
         f"one agent draws its own actions (like for like: {one['ratio_six_agents']:.0f} times "
@@ -301,22 +309,26 @@ def main_block(results: dict) -> str:
     )
 
 
-def main() -> None:
-    results = {
-        "numpy": against_numpy(),
-        "drawing": against_drawing(),
-        "growth": growth(),
-        "import": import_ratio(),
-        "full_size": full_size(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "versions": versions(),
-    }
+PARTS = {
+    "numpy": against_numpy,
+    "drawing": against_drawing,
+    "growth": growth,
+    "import": import_ratio,
+    "studies": studies,
+}
+
+
+def main(parts: list[str]) -> None:
+    record = HERE / "results.json"
+    results = json.loads(record.read_text()) if parts else {}
+    results |= {part: PARTS[part]() for part in parts or PARTS}
+    results |= {"machine": f"{platform.machine()}, {os.cpu_count()} cores", "versions": versions()}
     text = json.dumps(results, indent=2) + "\n"
-    write_atomically(HERE / "results.json", lambda to: to.write_text(text))
+    write_atomically(record, lambda to: to.write_text(text))
     write_atomically(HERE / "README.md", lambda to: to.write_text(report(results)))
     write_block(HERE.parent / "README.md", "bench", main_block(results))
     print(report(results))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -15,6 +15,7 @@ import bayesmeta as bm
 from bayesmeta.agents import with_references
 from bayesmeta.records import settings_of
 from bayesmeta.simulator import simulate_run
+from bayesmeta.streams import cell_seed
 from bayesmeta.summaries import orderings
 
 ROOT = Path(__file__).parent.parent
@@ -53,8 +54,8 @@ def test_records_are_current(name: str) -> None:
     """The recorded runs begin as the code of today plays them, past the end of the warm-up."""
     record = bm.read_record(FIGURE1 / f"{name}.nc")
     agents = bm.find_agents(record.agent.values.tolist())
-    seed = settings_of(record)["seed"]
-    now = simulate_run(bm.paper_family(), agents, tasks=150, run=3, seed=seed)
+    seed = cell_seed(settings_of(record)["seed"], "run=3")
+    now = simulate_run(bm.paper_family(), agents, tasks=150, seed=seed)
     then = record.sel(run=3, task=record.task <= 150)
     index = then.task.values - 1
     np.testing.assert_allclose(
@@ -70,8 +71,8 @@ def test_definiteness_is_current() -> None:
     counts = record.not_positive_definite
     run = int(counts.sel(agent="Th-MTS_tau").values.argmax())
     names = counts.agent.values.tolist()
-    seed = settings_of(record)["seed"]
-    now = simulate_run(bm.paper_family(), bm.find_agents(names), tasks=300, run=run, seed=seed)
+    seed = cell_seed(settings_of(record)["seed"], f"run={run}")
+    now = simulate_run(bm.paper_family(), bm.find_agents(names), tasks=300, seed=seed)
     np.testing.assert_array_equal(now["not_positive_definite"].sum(axis=1), counts.isel(run=run))
     assert counts.isel(run=run).sum() > 0
 
@@ -113,8 +114,12 @@ def test_benchmarks_meet_their_marks() -> None:
     assert 0.8 <= results["growth"]["tasks"]["exponent"] <= 1.2
     assert results["growth"]["steps"]["largest_departure"] < 0.2
     assert results["growth"]["dimension"]["exponent_from_12"] <= 2.2
-    full = results["full_size"]
+    full, trivial = results["studies"]["full_size"], results["studies"]["trivial"]
     assert full["driver_MiB"] + 2 * full["largest_worker_MiB"] < 1024
+    assert full["speedup"] >= 1.8
+    for row in trivial.values():
+        assert row["cells"] == 10_000 and row["ms_a_cell"] < 15
+        assert row["late_MiB"] < row["early_MiB"] + 16
     assert results["import"]["ratio"] <= 2
 
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
+import pytest
+
 import bayesmeta as bm
+from bayesmeta.cli import _parser, main
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
 
@@ -15,6 +19,29 @@ def test_the_two_commands_stand_first() -> None:
     first = README.split("```")[1]
     assert first.split("\n")[1].startswith("make reproduce")
     assert first.split("\n")[2].startswith("make test")
+
+
+def test_the_readmes_own_study_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a reader would: the block in a file, the commands below it, the file they promise."""
+    (block,) = re.findall(r"```python\n(# my_study\.py\n.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "my_study.py").write_text(block.replace("range(20)", "range(2)"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    commands = re.findall(r"^bayesmeta (study \w+ my_study:study)", README, flags=re.MULTILINE)
+    assert [line.split()[1] for line in commands] == ["run", "status", "collect"]
+    for line in commands:
+        assert main([*line.split(), *(["--jobs", "1"] if "run" in line.split() else [])]) == 0
+    record = bm.read_record("results/regret-by-dimension.nc")
+    assert dict(record.sizes) == {"dim": 3, "run": 2, "agent": 2}
+    monkeypatch.delitem(sys.modules, "my_study")
+
+
+def test_the_commands_of_the_readme_are_commands() -> None:
+    """Every line with bayesmeta on it parses."""
+    lines = re.findall(r"^bayesmeta (.*?)(?:  +#.*)?$", README, flags=re.MULTILINE)
+    assert len(lines) >= 7
+    for line in lines:
+        assert callable(_parser().parse_args(line.split()).command)
 
 
 def test_the_python_blocks_run() -> None:

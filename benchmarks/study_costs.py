@@ -1,0 +1,93 @@
+"""What the runner of studies costs, measured in a process of its own; prints JSON.
+
+Overhead a cell and memory of the driver on cells that do nothing, and Figure 1 at the paper's size
+in one process and in two.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import xarray as xr
+
+from bayesmeta.cells import Study, grid
+from bayesmeta.gather import collect
+from bayesmeta.studies import figure1
+from bayesmeta.study import run_study
+
+MIB = 1 << 20
+
+
+def nothing(settings: dict, seed: int) -> xr.Dataset:
+    """A cell that does nothing."""
+    return xr.Dataset({"value": float(seed)})
+
+
+def resident() -> float:
+    """MiB this process holds now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / MIB
+
+
+def many_cells(jobs: int, cells: int = 10_000) -> dict[str, float]:
+    """Milliseconds a cell, start to end, and how memory grows after the first tenth."""
+    study = Study("nothing", grid(run=range(cells)), nothing, 0, ("run",))
+    seen: list[tuple[float, float]] = []
+
+    @contextmanager
+    def bar(total: int, done: int) -> Iterator[Callable[[float], None]]:
+        yield lambda now: seen.append((now, resident()))
+
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        report = run_study(study, folder, jobs=jobs, progress=bar)
+        took = time.perf_counter() - start
+        start = time.perf_counter()
+        collect(study, folder)
+        collecting = time.perf_counter() - start
+    assert report.done == cells
+    early = max(size for done, size in seen if done <= cells // 10)
+    late = max(size for done, size in seen if done > cells * 0.9)
+    return {
+        "cells": cells,
+        "ms_a_cell": 1000 * took / cells,
+        "early_MiB": early,
+        "late_MiB": late,
+        "collect_ms_a_cell": 1000 * collecting / cells,
+    }
+
+
+def figure(jobs: int, **size: int) -> float:
+    """Seconds of the study of Figure 1."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        assert run_study(figure1.study(**size), folder, jobs=jobs)
+        return time.perf_counter() - start
+
+
+def main() -> None:
+    figure(2, runs=2, tasks=150)  # kernels compiled, and in the cache
+    trivial = {"one": many_cells(1), "two": many_cells(2)}
+    two = figure(2)
+    worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    one = figure(1)
+    full = {
+        "seconds": two,
+        "seconds_one_process": one,
+        "speedup": one / two,
+        "driver_MiB": driver,
+        "largest_worker_MiB": worker,
+    }
+    print(json.dumps({"trivial": trivial, "full_size": full}))
+
+
+if __name__ == "__main__":
+    main()
