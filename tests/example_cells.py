@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from bayesmeta import Study, grid, report
+from bayesmeta.executors import PINNED
 
 
 def draws(settings: dict[str, Any], seed: int) -> xr.Dataset:
@@ -61,25 +62,16 @@ def quits(settings: dict[str, Any], seed: int) -> xr.Dataset:
 
 
 def dies_once(settings: dict[str, Any], seed: int) -> xr.Dataset:
-    """Its process is killed the first time run 1 is tried, and every time run 2 is."""
+    """Its process is killed the first time run 1 is tried, and every time run 2 is.
+
+    Otherwise it says how many threads numerical libraries may use, and which process it is.
+    """
     marker = Path(settings["marker"])
     if settings["run"] == 2 or (settings["run"] == 1 and not marker.exists()):
         marker.touch()
         os.kill(os.getpid(), signal.SIGKILL)
-    return draws(settings, seed)
-
-
-def threads(settings: dict[str, Any], seed: int) -> xr.Dataset:
-    """How many threads numerical libraries may use here, and what process this is."""
-    import numba
-
-    return xr.Dataset(
-        {
-            "numba": numba.config.NUMBA_NUM_THREADS,
-            "blas": int(os.environ.get("OPENBLAS_NUM_THREADS", "0")),
-            "process": os.getpid(),
-        }
-    )
+    threads = [int(os.environ.get(name, "0")) for name in PINNED]
+    return draws(settings, seed).assign(threads=("library", threads), process=os.getpid())
 
 
 def halves(settings: dict[str, Any], seed: int) -> xr.Dataset:
