@@ -34,7 +34,7 @@ _HOME = {
     "cells": ("Study", "grid"),
     "study": ("Interrupted", "Report", "run_study", "study_status"),
     "gather": ("collect",),
-    "progress": ("progress_bar", "report"),
+    "progress": ("progress_bar", "report_progress"),
     "records": ("read_record", "thin", "write_record"),
     "summaries": ("summarise",),
     "checks": ("InputError",),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -160,13 +159,14 @@ def _reproduce(options: argparse.Namespace) -> int:
 
     from bayesmeta.gather import collect_kept
     from bayesmeta.studies import figure1
+    from bayesmeta.study import forget_study
 
     console = Console()
     study = figure1.study(runs=options.runs, tasks=options.tasks, seed=options.seed, agents=names)
     unfinished = folder / "unfinished"  # runs done so far; gone when all are
     try:
         report = _run(study, unfinished, workers, "playing", "runs")
-        if not report:
+        if not report.complete:
             return _print_report(report)
         for note in report.notes:
             _warn(note)
@@ -177,7 +177,7 @@ def _reproduce(options: argparse.Namespace) -> int:
             with suppress(OSError):  # leave no empty folder behind
                 folder.rmdir()
         raise
-    shutil.rmtree(unfinished)
+    forget_study(study, unfinished)
     _print_summary(console, record, names)
     console.print(f"wrote {', '.join(figure1.FILES)} in {folder}")
     return 0
@@ -219,7 +219,7 @@ def _print_report(report: Report) -> int:
         print(f"  tracebacks: {report.folder / 'failures.jsonl'}")
     for note in report.notes:
         print(f"  note: {note}")
-    return 0 if report else 1
+    return 0 if report.complete else 1
 
 
 def _find(options: argparse.Namespace) -> tuple[Study, Path]:
@@ -265,18 +265,17 @@ def _study_status(options: argparse.Namespace) -> int:
 
 
 def _study_collect(options: argparse.Namespace) -> int:
-    from bayesmeta.gather import collect
+    from bayesmeta.gather import collect, collect_kept
     from bayesmeta.records import write_record
 
     study, folder = _find(options)
     if options.record and not study.record:
         raise InputError(f"study {study.name} has no place in analyses/; use --out FILE")
-    out = options.out or folder.with_name(folder.name + ".nc")
+    out = options.out or Path(f"{folder.resolve()}.nc")
     if options.record:
         out = Path("analyses") / study.record
-    data = collect(study, folder, partial=options.partial)
-    if study.keep is not None and not options.raw:
-        data = study.keep(data)
+    collected = collect if options.raw else collect_kept
+    data = collected(study, folder, partial=options.partial)
     write_record(data, out)
     sizes = ", ".join(f"{size} {name}" for name, size in data.sizes.items())
     print(f"wrote {out} ({sizes})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -12,7 +13,9 @@ from typing import Any
 from bayesmeta.checks import InputError
 
 PATIENCE = 10.0
-"""Seconds to wait for a scheduler, and for workers where it has none."""
+"""Seconds to wait for a scheduler to answer."""
+WAIT_FOR_WORKERS = 60.0
+"""Seconds to go on without a worker; a cluster that grows with its work may have none at first."""
 
 
 class Dask:
@@ -27,10 +30,14 @@ class Dask:
         self.died: tuple[type[BaseException], ...] = (KilledWorker,)
         self._client = client
         self._executor: Executor = client.get_executor(pure=False)
+        self.watch: Callable[[], None] = lambda: None
         self._limit, self._look_at, self._seen = 0, 0.0, time.monotonic()
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        return self._executor.submit(call, *arguments)
+        # as bytes whose loading is the work: only workers need the modules, not the scheduler
+        import cloudpickle
+
+        return self._executor.submit(pickle.loads, cloudpickle.dumps(_Call(call, arguments)))
 
     def limit(self) -> int:
         """Two for every worker there is now: one at work, one waiting."""
@@ -40,12 +47,25 @@ class Dask:
             count = len(_ask(self._client, self.name))
             if count:
                 self._seen, self._limit = now, 2 * count
-            elif now - self._seen > PATIENCE:
-                raise _no_workers(self.name)
+            elif now - self._seen > WAIT_FOR_WORKERS:
+                raise InputError(
+                    f"{self.name} has had no workers for {WAIT_FOR_WORKERS:g} s; start some, with: "
+                    "dask worker ADDRESS --nthreads 1"
+                )
         return max(self._limit, 1)
 
     def fraction(self) -> float:
         return 0.0
+
+
+class _Call:
+    """Pickled, it becomes the call itself: loading it calls."""
+
+    def __init__(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._parts = call, arguments
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return self._parts
 
 
 def _ask(client: Any, name: str) -> dict[str, int]:
@@ -55,13 +75,6 @@ def _ask(client: Any, name: str) -> dict[str, int]:
     except Exception as error:
         raise InputError(f"{name} went away ({_line(error)}); start it again") from None
     return threads
-
-
-def _no_workers(name: str) -> InputError:
-    return InputError(
-        f"{name} has no workers (waited {PATIENCE:g} s); start some, with: "
-        "dask worker ADDRESS --nthreads 1"
-    )
 
 
 def _line(error: BaseException) -> str:
@@ -75,7 +88,7 @@ def dask(scheduler: str | None, count: int | None) -> Iterator[tuple[Dask, list[
         import distributed
     except ImportError:
         raise InputError(
-            "Dask is not installed; add it with: pip install 'dask[distributed]'"
+            "Dask is not installed; add it with: pip install 'bayesmeta[dask]'"
         ) from None
     log = logging.getLogger("distributed")
     level = log.level
@@ -84,12 +97,18 @@ def dask(scheduler: str | None, count: int | None) -> Iterator[tuple[Dask, list[
     try:
         if scheduler is None:
             name = f"a Dask cluster of {count} processes"
-            cluster = distributed.LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                dashboard_address=None,
-                silence_logs=logging.CRITICAL,
-            )
+            try:
+                cluster = distributed.LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    dashboard_address=None,
+                    silence_logs=logging.CRITICAL,
+                )
+            except RuntimeError as error:
+                raise InputError(
+                    f"{name} does not start ({_line(error)}); from a script, call this under "
+                    'if __name__ == "__main__":'
+                ) from None
             address: Any = cluster
         else:
             name, address = f"the Dask scheduler at {scheduler}", scheduler
@@ -100,10 +119,6 @@ def dask(scheduler: str | None, count: int | None) -> Iterator[tuple[Dask, list[
                 f"cannot reach {name} within {PATIENCE:g} s ({_line(error)}); is it running, and "
                 "is this its address (dask scheduler prints it)?"
             ) from None
-        try:
-            client.wait_for_workers(1, timeout=PATIENCE)
-        except Exception:
-            raise _no_workers(name) from None
         yield Dask(client, name), _notes(_ask(client, name))
     finally:
         if client is not None:

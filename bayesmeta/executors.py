@@ -6,17 +6,18 @@ of futures at a time, and work lost with its worker done again.
 
 from __future__ import annotations
 
+import math
 import multiprocessing as mp
 import os
 import pickle
 import signal
+import sys
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import wait as wait_for
 from typing import Any, Protocol
 
@@ -29,11 +30,11 @@ PINNED = (
     "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS",
 )  # fmt: skip
-"""Set to 1 in our own processes: they share the cores among them, not within each."""
+"""Set to 1 in processes of our own."""
 
 
 class WorkerDied(RuntimeError):
-    """The process that did the work ended before the work did, more than once."""
+    """The process that did the work ended before the work did, whenever it was tried."""
 
 
 class Workers(Protocol):
@@ -42,6 +43,8 @@ class Workers(Protocol):
     name: str
     tries: int
     died: tuple[type[BaseException], ...]
+    watch: Callable[[], None]
+    """Called now and then while ``submit`` keeps its caller waiting."""
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Do this work; like ``Executor.submit``."""
@@ -65,38 +68,38 @@ def each[K](
     """``call(*arguments)`` for every (key, arguments), as finished futures, in any order.
 
     No more than ``workers.limit()`` are under way, so that ``items`` may be endless. Work whose
-    worker dies is done again; when it has died ``workers.tries`` times the future says so.
+    worker dies is done again; when it has died ``workers.tries`` times the future says so. Whatever
+    is finished is handed over before anything is raised.
     """
     waiting, again = iter(items), deque[tuple[K, tuple[Any, ...]]]()
     under_way: dict[Future[Any], tuple[K, tuple[Any, ...]]] = {}
     deaths: Counter[K] = Counter()
-    succeeded = False
-
-    def fill() -> None:
+    while True:
         while len(under_way) < workers.limit():
             item = again.popleft() if again else next(waiting, None)
             if item is None:
-                return
-            under_way[workers.submit(call, *item[1])] = item
-
-    while True:
-        fill()
+                break
+            under_way[workers.submit(pinned, call, *item[1])] = item
         if not under_way:
             return
-        done, _ = wait(under_way, timeout=POLL, return_when=FIRST_COMPLETED)
-        finished = []
+        try:
+            done, _ = wait(under_way, timeout=POLL, return_when=FIRST_COMPLETED)
+        except KeyboardInterrupt:
+            ready = [future for future in under_way if future.done() and not future.cancelled()]
+            yield from [
+                (under_way[future][0], future)
+                for future in ready
+                if not isinstance(future.exception(), workers.died)
+            ]
+            raise
+        finished, lost = [], False
         for future in done:
             key, arguments = under_way.pop(future)
             if future.cancelled():
-                raise InputError(f"{workers.name} went away while it worked; start it again")
-            error = future.exception()
-            if isinstance(error, workers.died):
+                lost = True
+                continue
+            if isinstance(future.exception(), workers.died):
                 deaths[key] += 1
-                if not succeeded and sum(deaths.values()) >= 3 * max(workers.limit(), 2):
-                    raise InputError(
-                        f"the workers ({workers.name}) die before they do any work; from a script, "
-                        'call this under if __name__ == "__main__":'
-                    ) from error
                 if deaths[key] < workers.tries:
                     again.append((key, arguments))
                     continue
@@ -104,12 +107,10 @@ def each[K](
                     "its worker died whenever it was tried (out of memory, or a crash in compiled "
                     "code?)"
                 ))  # fmt: skip
-            elif error is None:
-                succeeded = True
             finished.append((key, future))
-        if finished and workers.limit() > 1:
-            fill()  # first keep the workers busy, then look at what they did
         yield from finished
+        if lost:
+            raise InputError(f"{workers.name} went away while it worked; start it again")
         watch()
 
 
@@ -119,15 +120,43 @@ def _failed(error: Exception) -> Future[Any]:
     return future
 
 
+def pinned(call: Callable[..., Any], /, *arguments: Any) -> Any:
+    """Do work with one thread for numerical libraries.
+
+    So the bits are the same wherever it is done, and processes do not fight for the cores. Dask
+    arrays are computed here, too, rather than by the cluster that waits for this very work.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with ExitStack() as stack:
+        stack.enter_context(threadpool_limits(1))
+        if "numba" in sys.modules:
+            import numba
+
+            stack.callback(numba.set_num_threads, numba.get_num_threads())
+            numba.set_num_threads(1)
+        if "dask" in sys.modules:
+            import dask
+
+            stack.enter_context(dask.config.set(scheduler="synchronous"))
+        return call(*arguments)
+
+
 def check_picklable(what: str, value: object) -> None:
     """Refuse what cannot be sent to another process, before any is started."""
     try:
         pickle.dumps(value)
     except Exception as error:
-        raise InputError(
-            f"{what} cannot be pickled ({error}), which more than one process needs; define "
-            "functions at the top of a module, or use jobs=1"
-        ) from None
+        reason = str(error)
+    else:
+        main = sys.modules["__main__"]
+        if getattr(value, "__module__", "") != "__main__" or hasattr(main, "__file__"):
+            return
+        reason = "it was typed in, not read from a file"
+    raise InputError(
+        f"{what} cannot be sent to other processes ({reason}); define it at the top of a module, "
+        "or use jobs=1"
+    )
 
 
 class Serial:
@@ -136,24 +165,23 @@ class Serial:
     name, tries = "this process", 1
     died: tuple[type[BaseException], ...] = ()
 
-    def __init__(self, watch: Callable[[], None] = lambda: None) -> None:
-        self._fraction, self._watch = 0.0, watch
+    def __init__(self) -> None:
+        self._fraction = 0.0
+        self.watch: Callable[[], None] = lambda: None
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         future: Future[Any] = Future()
-        progress.listen(self._hear)
-        try:
-            future.set_result(call(*arguments))
-        except Exception as error:
-            future.set_exception(error)
-        finally:
-            progress.listen(None)
-            self._fraction = 0.0
+        with progress.listening(self._hear):
+            try:
+                future.set_result(call(*arguments))
+            except Exception as error:
+                future.set_exception(error)
+        self._fraction = 0.0
         return future
 
     def _hear(self, fraction: float) -> None:
         self._fraction = fraction
-        self._watch()
+        self.watch()
 
     def limit(self) -> int:
         return 1
@@ -167,10 +195,32 @@ class _Process:
 
     def __init__(self) -> None:
         context = mp.get_context("spawn")
-        self.fraction = context.Value("d", 0.0, lock=False)
+        self.fraction = context.Value("d", math.nan, lock=False)  # a number once it has started
         self.pool = ProcessPoolExecutor(
             1, mp_context=context, initializer=_start_worker, initargs=(self.fraction,)
         )
+        self.future: Future[Any] | None = None
+
+    def is_dead(self) -> bool:
+        future = self.future
+        return (
+            future is not None
+            and future.done()
+            and isinstance(future.exception(), BrokenProcessPool)
+        )
+
+    def is_idle(self) -> bool:
+        return self.future is not None and self.future.done()
+
+    def end(self) -> None:
+        children = list((getattr(self.pool, "_processes", None) or {}).values())
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        for child in children:
+            child.terminate()
+            child.join(5)
+            if child.is_alive():
+                child.kill()
+                child.join()
 
 
 class Processes:
@@ -180,52 +230,57 @@ class Processes:
     died: tuple[type[BaseException], ...] = (BrokenProcessPool,)
 
     def __init__(self, count: int) -> None:
-        self.name = f"{count} processes"
-        self._count = count
-        self._idle: list[_Process] = []
+        self.name = "1 process" if count == 1 else f"{count} processes"
+        self.watch: Callable[[], None] = lambda: None
+        self._count, self._stillborn = count, 0
         self._all: list[_Process] = []
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        self._replace_dead()
         while True:
-            process = self._idle.pop() if self._idle else self._start()
+            idle = next((process for process in self._all if process.is_idle()), None)
+            process = idle or _Process()
+            if idle is None:
+                self._all.append(process)
             try:
-                future = process.pool.submit(call, *arguments)
+                process.future = process.pool.submit(call, *arguments)
             except BrokenProcessPool:  # it died while idle
                 self._all.remove(process)
                 continue
-            future.add_done_callback(partial(self._finished, process))
-            return future
+            return process.future
 
-    def _start(self) -> _Process:
-        process = _Process()
-        self._all.append(process)
-        return process
-
-    def _finished(self, process: _Process, future: Future[Any]) -> None:
-        process.fraction.value = 0.0
-        if isinstance(future.exception(), BrokenProcessPool):
+    def _replace_dead(self) -> None:
+        dead = [process for process in self._all if process.is_dead()]
+        self._stillborn += sum(math.isnan(process.fraction.value) for process in dead)
+        for process in dead:
             self._all.remove(process)
-        else:
-            self._idle.append(process)
+        if self._stillborn > self.tries:
+            raise InputError(
+                "worker processes die before they do any work; from a script, call this under "
+                'if __name__ == "__main__":'
+            )
 
     def limit(self) -> int:
         return self._count
 
     def fraction(self) -> float:
-        return float(sum(process.fraction.value for process in list(self._all)))
+        values = [p.fraction.value for p in self._all if not p.is_idle()]
+        return float(sum(value for value in values if not math.isnan(value)))
 
-    def shutdown(self) -> None:
+    def end(self) -> None:
         for process in self._all:
-            process.pool.shutdown(wait=False, cancel_futures=True)
+            process.end()
 
 
 def _start_worker(fraction: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C means
     threading.Thread(target=_follow_parent, daemon=True).start()
+    os.environ.update(dict.fromkeys(PINNED, "1"))  # for libraries that are not loaded yet
 
     def hear(value: float) -> None:
         fraction.value = value
 
+    hear(0.0)
     progress.listen(hear)
 
 
@@ -238,32 +293,10 @@ def _follow_parent() -> None:
 
 
 @contextmanager
-def local(jobs: int, work: object, watch: Callable[[], None]) -> Iterator[Serial | Processes]:
-    """This process where one is enough, otherwise several; ``work`` is what is sent to them."""
-    if jobs == 1:
-        yield Serial(watch)
-        return
-    check_picklable("the work", work)
-    with processes(jobs) as workers:
-        yield workers
-
-
-@contextmanager
 def processes(count: int) -> Iterator[Processes]:
-    """``count`` processes, one thread each, gone at the end however it comes."""
-    before = set(mp.active_children())
-    old = {name: os.environ.get(name) for name in PINNED}
-    os.environ.update(dict.fromkeys(PINNED, "1"))  # read by libraries when a process loads them
+    """``count`` processes, gone at the end however it comes."""
     workers = Processes(count)
     try:
         yield workers
     finally:
-        workers.shutdown()
-        for child in set(mp.active_children()) - before:
-            child.terminate()
-            child.join()
-        for name, value in old.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        workers.end()

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.cells import Study, tasks_of
+import numpy as np
+
+from bayesmeta.cells import CELL, Study, check_dims, tasks_of
 from bayesmeta.checks import InputError
-from bayesmeta.store import CELL, Store
+from bayesmeta.store import Store
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,58 +20,68 @@ def collect(study: Study, folder: Path | str, *, partial: bool = False) -> xr.Da
     """All cells in one Dataset whose leading dimensions are the study's.
 
     Cells may differ in their labels and variables: what one lacks is NaN. Cells that are not done
-    are an error, unless ``partial`` is set; then they are NaN, too.
+    are an error, unless ``partial`` is set; then they are NaN, too (left out where the study has no
+    dimensions). The attribute ``versions`` says what made the cells.
     """
-    store = Store(folder)
-    found, _ = store.find()
+    check_dims(study)
+    found, damaged = Store(folder).find()
     tasks = list(tasks_of(study))
     here = [task for task in tasks if task.key in found]
     if not here or (len(here) < len(tasks) and not partial):
         raise InputError(
-            f"{len(tasks) - len(here)} of {len(tasks)} cells of {study.name} are not in {folder}; "
-            "run the study first" + (", or collect what is there (partial)" if here else "")
+            f"{len(tasks) - len(here)} of {len(tasks)} cells of {study.name} are not in {folder}"
+            + "".join(f" ({file.name} is damaged)" for file in damaged)
+            + "; run the study first"
+            + (", or collect what is there (partial)" if here else "")
         )
-    data = store.read([found[task.key] for task in here])
-    data = _unstacked_coords(data)
+    places = [found[task.key] for task in here]
+    data = _shared_coords(Store(folder).read(places))
+    made_by = sorted({place.versions for place in places})
+    text = made_by[0] if len(made_by) == 1 else "[" + ", ".join(made_by) + "]"
+    data = data.assign_attrs(versions=text)
     if not study.dims:
         return data.assign_coords({CELL: [task.id for task in here]})
-    return _arrange(study, data, [json.loads(task.settings) for task in here])
+    settings = [json.loads(task.settings) for task in tasks]
+    return _arrange(study, data, settings, [task.key in found for task in tasks])
 
 
-def collect_kept(study: Study, folder: Path | str) -> xr.Dataset:
+def collect_kept(study: Study, folder: Path | str, *, partial: bool = False) -> xr.Dataset:
     """What the study keeps of its collected Dataset."""
-    data = collect(study, folder)
+    data = collect(study, folder, partial=partial)
     return study.keep(data) if study.keep is not None else data
 
 
-def _unstacked_coords(data: xr.Dataset) -> xr.Dataset:
+def _shared_coords(data: xr.Dataset) -> xr.Dataset:
     """Coordinates that are the same in all cells need not say so for each."""
     for name in data.coords:
-        values = data[name]
-        if CELL in values.dims and name != CELL and bool((values == values[{CELL: 0}]).all()):
-            data = data.drop_vars([name]).assign_coords({name: values[{CELL: 0}]})
+        values = data.variables[name]
+        if CELL in values.dims and name != CELL:
+            first = values.isel({CELL: 0})
+            if bool(((values == first) | (values.isnull() & first.isnull())).all()):
+                data = data.drop_vars([name]).assign_coords({name: first})
     return data
 
 
-def _arrange(study: Study, data: xr.Dataset, settings: list[dict[str, Any]]) -> xr.Dataset:
-    """From cells in a row to the study's dimensions."""
+def _arrange(
+    study: Study, data: xr.Dataset, settings: list[dict[str, Any]], here: list[bool]
+) -> xr.Dataset:
+    """From cells in a row to the study's dimensions, by the places of their labels."""
     clash = [dim for dim in study.dims if dim in data.dims or dim in data.variables]
-    missing = [dim for dim in study.dims if any(dim not in one for one in settings)]
-    if clash or missing:
-        what = "is also a name in the cells' results" if clash else "is not a setting of every cell"
-        raise InputError(f"dimension {(clash or missing)[0]!r} of study {study.name} {what}")
-    columns = {dim: [one[dim] for one in settings] for dim in study.dims}
-    points = list(zip(*columns.values(), strict=True))
-    if len(set(points)) < len(points):
+    if clash:
         raise InputError(
-            f"two cells of study {study.name} have the same {', '.join(study.dims)}; name the "
-            "dimensions that tell them apart"
+            f"dimension {clash[0]!r} of study {study.name} is also a name in the cells' results"
         )
-    order = {dim: list(dict.fromkeys(values)) for dim, values in columns.items()}
     rest = [dim for dim in data.dims if dim != CELL]
-    if len(columns) == 1:
-        ((dim, values),) = columns.items()
-        return data.rename({CELL: dim}).assign_coords({dim: values}).transpose(dim, *rest)
-    data = data.assign_coords({dim: (CELL, values) for dim, values in columns.items()})
-    data = data.set_index(cell=list(columns)).unstack(CELL)
-    return data.reindex(order).transpose(*study.dims, *rest)
+    labels = {dim: list(dict.fromkeys(one[dim] for one in settings)) for dim in study.dims}
+    places = {}
+    for dim, values in labels.items():
+        position = {value: i for i, value in enumerate(values)}
+        places[dim] = np.array([position[one[dim]] for one in settings])[here]
+    if len(places) == 1:
+        ((dim, row),) = places.items()
+        data = data.rename({CELL: dim}).assign_coords({dim: row})
+    else:
+        data = data.assign_coords({dim: (CELL, row) for dim, row in places.items()})
+        data = data.set_index(cell=list(places)).unstack(CELL)
+    data = data.reindex({dim: np.arange(len(values)) for dim, values in labels.items()})
+    return data.assign_coords(labels).transpose(*study.dims, *rest)

@@ -12,16 +12,27 @@ Tick = Callable[[float], None]
 _listener: Tick | None = None
 
 
-def report(fraction: float) -> None:
+def report_progress(fraction: float) -> None:
     """Say from inside a cell what part of it is done; unheard, it costs nothing."""
     if _listener is not None:
         _listener(fraction)
 
 
 def listen(listener: Tick | None) -> None:
-    """Hear what cells of this process report."""
+    """From now on hear what work in this process says."""
     global _listener
     _listener = listener
+
+
+@contextmanager
+def listening(listener: Tick) -> Iterator[None]:
+    """Hear it for a while; work within the work is not confused with it."""
+    before = _listener
+    listen(listener)
+    try:
+        yield
+    finally:
+        listen(before)
 
 
 @contextmanager

@@ -52,6 +52,10 @@ def write_together(files: dict[Path, Writer]) -> None:
             filled[path].chmod(0o644)
         for path, temporary in filled.items():
             temporary.replace(path)
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path} ({error.strerror or error}); make room, or choose another folder"
+        ) from error
     finally:
         for temporary in filled.values():
             temporary.unlink(missing_ok=True)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import asdict, fields, is_dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesmeta import progress as reports
 from bayesmeta.agents import Agent, with_references
 from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.executors import each, local
+from bayesmeta.executors import Processes, Serial, check_picklable, each, processes
 from bayesmeta.player import Ensemble, Player
+from bayesmeta.progress import report_progress
 from bayesmeta.provenance import versions
 from bayesmeta.streams import ENVIRONMENT, cell_seed, stream
 
@@ -119,7 +120,7 @@ def simulate_run(
         outcomes = ensemble.play(task)
         regret[:, n], explored[:, n] = outcomes.regret, outcomes.explored
         if (n + 1) % 64 == 0:
-            reports.report((n + 1) / tasks)
+            report_progress((n + 1) / tasks)
     for error in errors:
         error.close()
     return {
@@ -159,7 +160,12 @@ def simulate(
         if progress is not None:
             progress(round((len(done) + workers.fraction()) * tasks))
 
-    with local(min(jobs, runs), (family, rows), watch) as workers:
+    with ExitStack() as stack:
+        workers: Serial | Processes = Serial()
+        if jobs > 1 and runs > 1:
+            check_picklable("family or agents", (family, rows))
+            workers = stack.enter_context(processes(min(jobs, runs)))
+        workers.watch = watch
         items = ((k, (family, rows, tasks, cell_seed(seed, f"run={k}"))) for k in range(runs))
         for k, future in each(workers, record_run, items, watch):
             done[k] = future.result()
@@ -221,7 +227,8 @@ def describe_runs(
         "runs": record.sizes["run"],
         "seed": seed,
     }
-    return record.assign_attrs(settings=json.dumps(settings), versions=json.dumps(versions()))
+    made_by = record.attrs.get("versions", json.dumps(versions()))
+    return record.assign_attrs(settings=json.dumps(settings), versions=made_by)
 
 
 def describe_family(family: TaskFamily) -> dict[str, object]:

@@ -14,28 +14,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 import re
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bayesmeta.cells import CELL, OURS, one_line
 from bayesmeta.checks import InputError
 from bayesmeta.records import writable_folder, write_atomically
 
 if TYPE_CHECKING:
     import xarray as xr
 
-CELL = "cell"
-"""The dimension along which a shard stacks cells."""
-_OURS = "study_"  # begins the names of what a shard says about its cells
-SHARD_BYTES, SHARD_SECONDS, LONG_SECONDS = 4 << 20, 1.0, 0.5
-"""Cells wait to be written together until so large or old; one that took long does not wait."""
+SHARD_BYTES, SHARD_SECONDS = 4 << 20, 1.0
+"""Cells wait to be written together until they are so large, or the first of them so old."""
 
 
 class Cell(NamedTuple):
@@ -48,13 +45,16 @@ class Cell(NamedTuple):
     versions: str
     data: xr.Dataset
 
+    @property
+    def attrs(self) -> str:
+        return json.dumps(self.data.attrs)
+
 
 class Place(NamedTuple):
-    """Where a finished cell is kept."""
+    """Where a finished cell is kept, and what made it."""
 
     file: Path
     row: int
-    seconds: float
     versions: str
 
 
@@ -75,6 +75,7 @@ class Store:
         self.cells = self.folder / "cells"
         self._waiting: list[Cell] = []
         self._bytes, self._since = 0, 0.0
+        self._made: list[Path] = []
 
     # ---- finished cells
 
@@ -84,32 +85,37 @@ class Store:
         damaged = []
         for file in sorted(self.cells.glob("[!.]*.nc")):
             try:
-                if file.suffixes[-2:-1] != [f".{_digest(file.read_bytes())}"]:
-                    raise OSError("it is not what was written")
+                content = file.read_bytes()
+            except OSError as error:
+                raise InputError(f"cannot read {file} ({error.strerror or error})") from None
+            if file.suffixes[-2:-1] == [f".{_digest(content)}"]:
                 found |= _places(file)
-            except (OSError, KeyError, ValueError):
+            else:
                 damaged.append(file)
         return found, damaged
 
-    def add(self, cell: Cell) -> list[Failure]:
-        """Keep a finished cell: a long or large one at once, small ones together soon."""
+    def add(self, cell: Cell) -> None:
+        """Keep a finished cell; it is written with the next ``flush``."""
         if not self._waiting:
             self._since = time.monotonic()
         self._waiting.append(cell)
         self._bytes += cell.data.nbytes
-        return self.flush(due=cell.seconds < LONG_SECONDS)
 
-    def flush(self, due: bool = False) -> list[Failure]:
-        """Write what is waiting (if ``due``: only when it is time); cells NetCDF cannot hold."""
-        young = time.monotonic() - self._since < SHARD_SECONDS
-        if not self._waiting or (due and young and self._bytes < SHARD_BYTES):
-            return []
-        alike: dict[bytes, list[Cell]] = {}
+    def is_due(self) -> bool:
+        """Whether it is time to write."""
+        old = time.monotonic() - self._since >= SHARD_SECONDS
+        return bool(self._waiting) and (old or self._bytes >= SHARD_BYTES)
+
+    def flush(self) -> tuple[list[str], list[Failure]]:
+        """Write what is waiting: the keys that are safe now, and cells NetCDF cannot hold."""
+        alike: dict[str, list[Cell]] = {}
         for cell in self._waiting:
             alike.setdefault(_shape(cell), []).append(cell)
         refused = [failure for cells in alike.values() for failure in self._write(cells)]
+        failed = {failure.key for failure in refused}
+        written = [cell.key for cell in self._waiting if cell.key not in failed]
         self._waiting, self._bytes = [], 0
-        return refused
+        return written, refused
 
     def _write(self, cells: list[Cell]) -> list[Failure]:
         try:
@@ -117,18 +123,12 @@ class Store:
         except Exception as error:
             if len(cells) > 1:
                 return [failure for cell in cells for failure in self._write([cell])]
-            text = f"its result cannot be written as NetCDF: {type(error).__name__}: {error}"
+            text = f"its result cannot be written as NetCDF: {one_line(error)}"
             return [Failure(cells[0].id, cells[0].key, text, "")]
         name = re.sub(r"[^\w=+-]+", "~", cells[0].id, flags=re.ASCII)[:80]
         more = f"+{len(cells) - 1}" if len(cells) > 1 else ""
         file = self.cells / f"{name}{more}.{_digest(content)}.nc"
-        try:
-            write_cells(file, content)
-        except OSError as error:
-            raise InputError(
-                f"cannot write in {self.cells} ({error.strerror or error}); cells written before "
-                "are safe: make room and run again"
-            ) from None
+        write_atomically(file, lambda to: to.write_bytes(content))
         return []
 
     def read(self, places: list[Place]) -> xr.Dataset:
@@ -138,31 +138,25 @@ class Store:
         rows: dict[Path, list[int]] = {}
         for i, place in enumerate(places):
             rows.setdefault(place.file, []).append(i)
-        parts = []
+        parts, attrs = [], set()
         for file, wanted in rows.items():
-            with xr.open_dataset(file, engine="h5netcdf") as shard:
+            with xr.open_dataset(file, engine="h5netcdf", decode_timedelta=False) as shard:
                 part = shard.load().isel({CELL: [places[i].row for i in wanted]})
-            coords = json.loads(part.attrs["study_coords"])
-            part = part.set_coords(coords).drop_vars(
-                [name for name in part.variables if str(name).startswith(_OURS)]
-            )
-            part.attrs = {k: v for k, v in part.attrs.items() if not k.startswith(_OURS)}
-            parts.append(part)
-        whole = (
-            parts[0]
-            if len(parts) == 1
-            else xr.concat(
-                parts,
-                CELL,
-                data_vars="all",
-                coords="different",
-                compat="equals",
-                join="outer",
-                combine_attrs="drop_conflicts",
-            )
-        )
+            attrs |= set(part["study_attrs"].values.tolist())
+            part = part.set_coords(json.loads(part.attrs["study_coords"]))
+            ours = [name for name in part.variables if str(name).startswith(OURS)]
+            parts.append(part.drop_vars(ours).drop_attrs(deep=False))
+        try:
+            whole = parts[0] if len(parts) == 1 else _concatenate(parts)
+        except ValueError as error:
+            raise InputError(
+                f"the cells' results do not fit together ({error}); where lengths differ, give the "
+                "dimension labels"
+            ) from None
         order = np.argsort([i for wanted in rows.values() for i in wanted])
-        return whole.isel({CELL: order})
+        found = [json.loads(text) for text in attrs]
+        shared = {k: v for k, v in found[0].items() if all(a.get(k) == v for a in found)}
+        return whole.isel({CELL: order}).assign_attrs(shared)
 
     # ---- failures
 
@@ -184,8 +178,13 @@ class Store:
 
     def fail(self, failure: Failure) -> None:
         """Note a cell that raised."""
-        with self._failures.open("a") as file:
-            file.write("\n" * self._torn() + json.dumps(failure._asdict()) + "\n")
+        try:
+            with self._failures.open("a") as file:
+                file.write("\n" * self._torn() + json.dumps(failure._asdict()) + "\n")
+        except OSError as error:
+            raise InputError(
+                f"cannot write {self._failures} ({error.strerror or error})"
+            ) from error
 
     def _torn(self) -> bool:
         """Whether the last line was cut short."""
@@ -223,9 +222,11 @@ class Store:
         """Be the only driver. A driver that died, however, holds no lock."""
         import fcntl
 
-        was_there = self.folder.exists()
+        path, manifest = self.folder / "lock", self.folder / "manifest.json"
+        if manifest.exists() and "study" not in self.manifest():
+            raise InputError(f"{manifest} is not a study's; choose another folder")
+        self._made = [p for p in (self.folder, self.cells, path, manifest) if not p.exists()]
         writable_folder(self.cells)
-        path = self.folder / "lock"
         with path.open("a+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -237,6 +238,11 @@ class Store:
                     f"{self.folder} is in use by {file.read().strip() or 'another process'}; wait "
                     "for it, or choose another folder"
                 ) from None
+            except OSError as error:
+                raise InputError(
+                    f"cannot lock {path} ({error.strerror or error}); choose a folder on another "
+                    "file system"
+                ) from None
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}")
             file.flush()
@@ -245,7 +251,7 @@ class Store:
                 yield
             finally:
                 if not any(self.cells.iterdir()) and not self._failures.exists():
-                    self._clear(was_there)
+                    self._clear()
 
     def _sweep(self) -> None:
         """Remove what a killed driver was about to write."""
@@ -253,18 +259,11 @@ class Store:
             for file in self.folder.glob(pattern):
                 file.unlink()
 
-    def _clear(self, keep_folder: bool) -> None:
+    def _clear(self) -> None:
         """Leave nothing where nothing was done."""
-        self.cells.rmdir()
-        for name in ("manifest.json", "lock"):
-            (self.folder / name).unlink(missing_ok=True)
-        if not keep_folder:
-            self.folder.rmdir()
-
-
-def write_cells(file: Path, content: bytes) -> None:
-    """Put a file of cells in place."""
-    write_atomically(file, lambda to: to.write_bytes(content))
+        for path in reversed(self._made):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
 
 
 def _digest(content: bytes) -> str:
@@ -276,12 +275,25 @@ def _places(file: Path) -> dict[str, Place]:
 
     with h5py.File(file) as shard:
         keys = shard["study_key"].asstr()[()].tolist()
-        seconds = shard["study_seconds"][()].tolist()
         versions = str(shard.attrs["study_versions"])
-    return {key: Place(file, i, seconds[i], versions) for i, key in enumerate(keys)}
+    return {key: Place(file, i, versions) for i, key in enumerate(keys)}
 
 
-def _shape(cell: Cell) -> bytes:
+def _concatenate(parts: list[xr.Dataset]) -> xr.Dataset:
+    import xarray as xr
+
+    return xr.concat(
+        parts,
+        CELL,
+        data_vars="all",
+        coords="different",
+        compat="equals",
+        join="outer",
+        combine_attrs="drop_conflicts",
+    )
+
+
+def _shape(cell: Cell) -> str:
     """What cells must share to be stacked: names, dimensions, types, labels, attributes."""
     variables = [
         (
@@ -291,11 +303,11 @@ def _shape(cell: Cell) -> bytes:
             variable.shape,
             variable.dtype.str,
             variable.attrs,
-            variable.values.tolist() if name in cell.data.indexes else None,
+            variable.values.tolist() if variable.dims == (name,) else None,
         )
         for name, variable in cell.data.variables.items()
     ]
-    return pickle.dumps((cell.versions, cell.data.attrs, variables))
+    return repr((cell.versions, variables))
 
 
 def _stack(cells: list[Cell]) -> xr.Dataset:
@@ -305,13 +317,13 @@ def _stack(cells: list[Cell]) -> xr.Dataset:
     first = cells[0].data
     content: dict[Any, Any] = {}
     for name, variable in first.variables.items():
-        if name in first.indexes:
+        if variable.dims == (name,):  # labels, which all share
             content[name] = variable
         else:
             values = np.stack([cell.data.variables[name].values for cell in cells])
             content[name] = ((CELL, *variable.dims), values, variable.attrs)
-    for name in ("id", "key", "settings", "seconds"):
-        content[_OURS + name] = (CELL, [getattr(cell, name) for cell in cells])
-    coords = [str(name) for name in first.coords if name not in first.indexes]
+    for name in ("id", "key", "settings", "seconds", "attrs"):
+        content[OURS + name] = (CELL, [getattr(cell, name) for cell in cells])
+    coords = [str(name) for name, c in first.coords.items() if c.dims != (name,)]
     attrs = {"study_versions": cells[0].versions, "study_coords": json.dumps(coords)}
-    return xr.Dataset(content, attrs=dict(first.attrs) | attrs)
+    return xr.Dataset(content, attrs=attrs)

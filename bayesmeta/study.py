@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import threading
-import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bayesmeta.cells import CellTask, Result, Settings, Study, plain, run_cell, tasks_of
+from bayesmeta.cells import (
+    CellTask,
+    Result,
+    Settings,
+    Study,
+    check_dims,
+    one_line,
+    plain,
+    run_cell,
+    tasks_of,
+)
 from bayesmeta.checks import InputError, of_type, whole
-from bayesmeta.executors import Workers, each, local
+from bayesmeta.executors import Serial, Workers, check_picklable, each, processes
 from bayesmeta.progress import Tick
 from bayesmeta.provenance import changes, commit, versions
-from bayesmeta.store import Cell, Failure, Place, Store
+from bayesmeta.store import Cell, Failure, Store
 
 Bar = Callable[[int, int], AbstractContextManager[Tick]]
 """(total, done before) -> a progress bar."""
@@ -35,8 +46,8 @@ class Report:
     total: int
     done: int
     failures: list[Failure]
+    """without their tracebacks, which are in the folder"""
     before: int = 0
-    seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -49,7 +60,8 @@ class Report:
         """Cells not yet run."""
         return self.total - self.done - self.failed
 
-    def __bool__(self) -> bool:
+    @property
+    def complete(self) -> bool:
         """Whether every cell is done."""
         return self.done == self.total
 
@@ -90,15 +102,22 @@ def run_study(
     of_type("study", study, Study, "make one with Study(name, cells, function)")
     if sum(option is not None for option in (jobs, scheduler, dask)) > 1:
         raise InputError("choose one of jobs, scheduler and dask")
-    jobs = whole("jobs", jobs, least=1) if jobs is not None else os.cpu_count() or 1
+    jobs = whole("jobs", jobs, least=1) if jobs is not None else _cores()
     if dask is not None:
         whole("dask", dask, least=1)
     keys = {task.key for task in tasks_of(study)}
     if len(keys) == 0:
         raise InputError(f"study {study.name} has no cells")
+    check_dims(study)
     store = Store(folder)
     with store.lock():
-        return _Run(study, store, keys, retry_failed).go(jobs, scheduler, dask, progress)
+        run = _Run(study, store, keys, retry_failed)
+        return run.go(jobs, scheduler, dask, progress) if run.left else run.report()
+
+
+def _cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Run:
@@ -106,45 +125,47 @@ class _Run:
 
     def __init__(self, study: Study, store: Store, keys: set[str], retry_failed: bool) -> None:
         self.study, self.store, self.total = study, store, len(keys)
-        self.started = time.monotonic()
         found, damaged = store.find()
         self.notes = [_aside(file) for file in damaged]
         self.done = keys & set(found)
-        self.notes += _other_versions([found[key] for key in self.done])
         self.before = len(self.done)
-        self.failures = {k: f for k, f in store.failures().items() if k in keys - self.done}
+        self.notes += _other_versions(Counter(found[key].versions for key in self.done))
+        missing = keys - self.done
+        self.failures = {k: _short(f) for k, f in store.failures().items() if k in missing}
         self.skip = set() if retry_failed else set(self.failures)
-        self.watch: Callable[[], None] = lambda: None
+        self.left = len(missing) - len(self.skip)
+        self.ended = self.total - self.left  # with what ends in this session
+        self.elsewhere: Counter[str] = Counter()
 
     def go(
-        self,
-        jobs: int,
-        scheduler: str | None,
-        dask: int | None,
-        progress: Bar | None,
+        self, jobs: int, scheduler: str | None, dask: int | None, progress: Bar | None
     ) -> Report:
-        left = self.total - self.before - len(self.skip)
-        if not left:
-            return self.report()
         with ExitStack() as stack:
-            workers = self._workers(stack, min(jobs, left), scheduler, dask)
-            tick = stack.enter_context(progress(self.total, self.before)) if progress else _silent
-            self.watch = lambda: self._look(workers, tick)
+            workers = self._workers(stack, jobs, scheduler, dask)
+            tick = stack.enter_context(progress(self.total, self.ended)) if progress else _silent
+
+            def look() -> None:
+                tick(self.ended + min(workers.fraction(), self.total - self.ended))
+
+            def watch() -> None:
+                look()
+                if self.store.is_due():
+                    self._flush()
+
+            workers.watch = look
             session = self._open_session(workers)
             try:
-                for task, future in each(
-                    workers, run_cell, self._waiting(), watch=lambda: self.watch()
-                ):
+                for task, future in each(workers, run_cell, self._waiting(), watch):
                     with _uninterrupted():
                         self._take(task, future, workers)
-                with _uninterrupted():
-                    self._note(self.store.flush())
             except KeyboardInterrupt:
-                with _uninterrupted():
-                    self._note(self.store.flush())
+                self._finish(session)
                 raise Interrupted(self.report()) from None
-            finally:
-                self._close_session(session)
+            except BaseException:
+                with suppress(InputError):  # the first error is the one to tell
+                    self._finish(session)
+                raise
+            self._finish(session)
         return self.report()
 
     def _workers(
@@ -156,7 +177,10 @@ class _Run:
             workers, notes = stack.enter_context(cluster.dask(scheduler, dask))
             self.notes += notes
             return workers
-        return stack.enter_context(local(jobs, self.study.function, lambda: self.watch()))
+        if jobs == 1:
+            return Serial()
+        check_picklable(f"the function of study {self.study.name}", self.study.function)
+        return stack.enter_context(processes(min(jobs, self.left)))
 
     def _waiting(self) -> Iterator[tuple[CellTask, tuple[Any, ...]]]:
         skip = self.done | self.skip
@@ -172,29 +196,28 @@ class _Run:
                 f"a worker of {workers.name} cannot import what the study needs ({error}); install "
                 "the same bayesmeta there, and the module of the function"
             ) from None
-        if error is not None:
-            result = Result(None, 0.0, {}, f"{type(error).__name__}: {error}")
-        else:
-            result = future.result()
+        self.ended += 1
+        result = future.result() if error is None else Result(None, 0.0, {}, one_line(error))
         if result.data is None:
-            self._note([Failure(task.id, task.key, result.error, result.traceback)])
+            self._note(Failure(task.id, task.key, result.error, result.traceback))
             return
-        self.done.add(task.key)
         text = json.dumps(result.versions)
+        if _differ(result.versions):
+            self.elsewhere[text] += 1
         cell = Cell(task.id, task.key, task.settings, result.seconds, text, result.data)
-        self._note(self.store.add(cell))
+        self.store.add(cell)
 
-    def _note(self, failures: list[Failure]) -> None:
-        for failure in failures:
-            self.done.discard(failure.key)
-            self.failures[failure.key] = failure
-            self.store.fail(failure)
+    def _note(self, failure: Failure) -> None:
+        self.store.fail(failure)
+        self.failures[failure.key] = _short(failure)
 
-    def _look(self, workers: Workers, tick: Tick) -> None:
+    def _flush(self) -> None:
+        """Write what is waiting. Only what is written counts as done."""
         with _uninterrupted():
-            self._note(self.store.flush(due=True))
-        ended = len(self.done) + len(self.failures.keys() - self.done)
-        tick(ended + min(workers.fraction(), max(self.total - ended, 0)))
+            written, refused = self.store.flush()
+            self.done.update(written)
+            for failure in refused:
+                self._note(failure)
 
     def _open_session(self, workers: Workers) -> dict[str, Any]:
         session: dict[str, Any] = {
@@ -209,11 +232,15 @@ class _Run:
         self._write_manifest()
         return session
 
-    def _close_session(self, session: dict[str, Any]) -> None:
-        with _uninterrupted():
+    def _finish(self, session: dict[str, Any]) -> None:
+        """Write everything; a further Ctrl-C has to wait."""
+        with suppress(KeyboardInterrupt), _uninterrupted():
+            self._flush()
             self.store.forget_failures(self.done)
+            self.failures = {k: f for k, f in self.failures.items() if k not in self.done}
             session |= {"ended": _now(), "cells": len(self.done) - self.before}
             self._write_manifest()
+            self.notes += _other_versions(self.elsewhere)
 
     def _write_manifest(self) -> None:
         study = self.study
@@ -226,22 +253,21 @@ class _Run:
                 "cells": self.total,
                 "settings": _common(study.cells.values()),
                 "done": len(self.done),
-                "failed": len(self.failures.keys() - self.done),
+                "failed": len(self.failures),
                 "sessions": self.sessions,
             }
         )
 
     def report(self) -> Report:
+        failures = list(self.failures.values())
         return Report(
-            self.study.name,
-            self.store.folder,
-            self.total,
-            len(self.done),
-            [failure for key, failure in self.failures.items() if key not in self.done],
-            self.before,
-            time.monotonic() - self.started,
+            self.study.name, self.store.folder, self.total, len(self.done), failures, self.before,
             self.notes,
-        )
+        )  # fmt: skip
+
+
+def _short(failure: Failure) -> Failure:
+    return failure._replace(traceback="")
 
 
 def _silent(done: float) -> None:
@@ -269,18 +295,24 @@ def _aside(file: Path) -> str:
     return f"{file} is damaged: it was renamed to {file.name}.damaged, and its cells run again"
 
 
-def _other_versions(places: list[Place]) -> list[str]:
+def _differ(made_by: dict[str, str]) -> bool:
+    """Whether a cell was made by other versions than this driver's."""
+    return {name: text for name, text in made_by.items() if name != "study"} != versions()
+
+
+def _other_versions(counts: Counter[str]) -> list[str]:
     """What to say of results that other versions made."""
-    now = versions()
-    counts: dict[str, int] = {}
-    for place in places:
-        counts[place.versions] = counts.get(place.versions, 0) + 1
-    return [
-        f"{count} cells were made by other versions ({changes(json.loads(text), now)}); to make "
-        "them anew, use an empty folder"
-        for text, count in counts.items()
-        if json.loads(text) != now
+    found = [(json.loads(text), count) for text, count in counts.items()]
+    sources = {made_by.get("study") for made_by, _ in found}
+    notes = [
+        f"{count} cells were made by other versions ({changes(made_by, versions())}); to make them "
+        "anew, use an empty folder"
+        for made_by, count in found
+        if _differ(made_by)
     ]
+    if len(sources) > 1:
+        notes.append("the file of the study's function was edited between cells")
+    return notes
 
 
 @contextmanager
@@ -305,8 +337,15 @@ def study_status(study: Study, folder: Path | str) -> Report:
     keys = {task.key for task in tasks_of(study)}
     found, damaged = store.find()
     done = keys & set(found)
-    failures = [f for key, f in store.failures().items() if key in keys - done]
+    missing = keys - done
+    failures = [_short(f) for key, f in store.failures().items() if key in missing]
     notes = [f"{file} is damaged; its cells will be run again" for file in damaged]
-    notes += _other_versions([found[key] for key in done])
-    seconds = sum(found[key].seconds for key in done)
-    return Report(study.name, store.folder, len(keys), len(done), failures, 0, seconds, notes)
+    notes += _other_versions(Counter(found[key].versions for key in done))
+    return Report(study.name, store.folder, len(keys), len(done), failures, 0, notes)
+
+
+def forget_study(study: Study, folder: Path | str) -> None:
+    """Remove a study's folder, unless it holds cells of another."""
+    found, damaged = Store(folder).find()
+    if not damaged and set(found) <= {task.key for task in tasks_of(study)}:
+        shutil.rmtree(folder)

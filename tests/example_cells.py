@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesmeta import Study, grid, report
+from bayesmeta import Study, grid, report_progress
 from bayesmeta.executors import PINNED
 
 
@@ -19,8 +19,11 @@ def draws(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """Normal draws and a count, after a while."""
     time.sleep(settings.get("seconds", 0.0))
     rng = np.random.default_rng(seed)
+    size = settings.get("matrix", 2)
+    square = rng.standard_normal((size, size))
     return xr.Dataset(
         {
+            "eigenvalue": ((), np.linalg.eigvalsh(square + square.T)[size // 2]),
             "value": ("axis", settings.get("shift", 0.0) + rng.standard_normal(3)),
             "count": ((), rng.integers(100)),
         },
@@ -76,7 +79,7 @@ def dies_once(settings: dict[str, Any], seed: int) -> xr.Dataset:
 
 def halves(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """Says when it is half done."""
-    report(0.5)
+    report_progress(0.5)
     return draws(settings, seed)
 
 
@@ -87,6 +90,6 @@ def small_study(runs: int = 6, seconds: float = 0.0, **settings: Any) -> Study:
     )
 
 
-slow = small_study(40, 0.05)
+slow = small_study(40, 0.05, matrix=300)
 """Two seconds of work, to be disturbed."""
 not_a_study = 3

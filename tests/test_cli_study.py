@@ -100,10 +100,12 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     """SIGINT to a real driver with two processes: code 130, its cells kept, and it goes on."""
     command = [sys.executable, "-m", "bayesmeta.cli", "study", "run", SLOW, "--jobs", "2"]
     command += ["--folder", str(tmp_path / "out")]
-    driver = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    driver = subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     cells = tmp_path / "out" / "cells"
     assert wait_until(lambda: cells.is_dir() and any(cells.glob("[!.]*.nc")), 60)
-    os.kill(driver.pid, signal.SIGINT)
+    os.killpg(driver.pid, signal.SIGINT)  # as a terminal does: to the workers, too
     _, said = driver.communicate(timeout=30)
     assert driver.returncode == 130 and "Traceback" not in said
     done = bm.study_status(slow, tmp_path / "out").done
@@ -112,7 +114,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     assert f"interrupted; small: {done} of 40 cells done, 0 failed, {40 - done} remaining" in words
     assert "the same command goes on from there" in words
     report = bm.run_study(slow, tmp_path / "out", jobs=1)
-    assert report and report.before == done
+    assert report.complete and report.before == done
 
 
 def test_reproduce_goes_on_where_it_stopped(

@@ -12,16 +12,22 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import xarray as xr
 
 import bayesmeta as bm
 from bayesmeta import cluster
-from tests.example_cells import slow, small_study
+from tests.example_cells import draws, slow, small_study
 from tests.processes import wait_until
 
 ROOT = Path(__file__).parent.parent
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+"""Of workers, which must find the tests; the scheduler need not."""
 
 
 def free_port() -> int:
@@ -42,10 +48,11 @@ class Cluster:
         )
 
     def start(self, *command: str) -> subprocess.Popen[bytes]:
+        environment = os.environ if "scheduler" in command else ENVIRONMENT
         with (self.folder / f"log{len(self.processes)}").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "dask", *command],
-                env={**os.environ, "PYTHONPATH": str(ROOT)}, cwd=self.folder,
+                env=environment, cwd=self.folder,
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         self.processes.append(process)
@@ -122,6 +129,35 @@ def test_a_local_cluster_gives_the_same_bits(serial: xr.Dataset, tmp_path: Path)
     xr.testing.assert_identical(bm.collect(slow, tmp_path), serial)
 
 
+def lazy(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """A result whose values Dask has yet to compute."""
+    return draws(settings, seed).chunk().map(lambda values: values + 1)
+
+
+def test_cells_may_use_dask_themselves(serial: xr.Dataset, tmp_path: Path) -> None:
+    """On a cluster that waits for the cell they are computed in the cell, or all would wait."""
+    study = bm.Study("small", bm.grid(slow.cells["run=0"], run=range(6)), lazy, 7, ("run",))
+    assert bm.run_study(study, tmp_path, dask=2).done == 6
+    data = bm.collect(study, tmp_path)
+    np.testing.assert_array_equal(data.value, serial.value.isel(run=slice(6)) + 1)
+
+
+def test_a_module_that_workers_lack_stops_the_study(
+    dask: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One clear word instead of a failure for every cell."""
+    (tmp_path / "only_here.py").write_text("def cell(settings, seed):\n    pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import only_here  # type: ignore[import-not-found]
+
+    dask.add_worker()
+    study = bm.Study("lacking", bm.grid(run=range(4)), only_here.cell, 0, ("run",))
+    with pytest.raises(bm.InputError, match=r"cannot import .*only_here.*module of the function"):
+        bm.run_study(study, tmp_path / "out", scheduler=dask.address)
+    assert not (tmp_path / "out").exists()
+    monkeypatch.delitem(sys.modules, "only_here")
+
+
 def test_an_unreachable_scheduler_is_told_after_a_bounded_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,8 +182,8 @@ def test_a_scheduler_without_workers_is_told(
             return probe.connect_ex((host, int(port))) == 0
 
     assert wait_until(listens, 40)
-    monkeypatch.setattr(cluster, "PATIENCE", 2.0)
-    with pytest.raises(bm.InputError, match=r"has no workers .*dask worker"):
+    monkeypatch.setattr(cluster, "WAIT_FOR_WORKERS", 2.0)
+    with pytest.raises(bm.InputError, match=r"has had no workers for 2 s.*dask worker"):
         bm.run_study(small_study(2), tmp_path / "out", scheduler=dask.address)
     assert not (tmp_path / "out").exists()
 

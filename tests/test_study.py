@@ -6,9 +6,12 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,6 +48,10 @@ def test_grid_makes_readable_ids() -> None:
     [
         (lambda: bm.grid(n=[]), "n has no values"),
         (lambda: bm.grid(n=[1, 1]), "n has a value twice"),
+        (lambda: bm.grid(n="abc"), "n must be a list of values"),
+        (lambda: bm.grid(a=["x/y", "x"], b=["z", "y/z"]), "two cells would be called x/y/z"),
+        (lambda: bm.Study("s", {}, partial(example.draws, {})), "function must be a plain"),
+        (lambda: bm.Study("s", {}, example.draws, dims="run"), "dims must be a tuple"),
         (lambda: bm.Study("", {}, example.draws), "name"),
         (lambda: bm.Study("s", [1], example.draws), "cells must map"),
         (lambda: bm.Study("s", {}, 3), "function must be"),
@@ -101,7 +108,7 @@ def test_a_run_leaves_cells_and_a_manifest(tmp_path: Path) -> None:
     """The manifest says what was run, by what, when; the report counts."""
     study = small_study(5)
     report = run(study, tmp_path / "out")
-    assert report and str(report) == "small: 5 of 5 cells done, 0 failed, 0 remaining"
+    assert report.complete and str(report) == "small: 5 of 5 cells done, 0 failed, 0 remaining"
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "cells",
         "manifest.json",
@@ -117,13 +124,14 @@ def test_a_run_leaves_cells_and_a_manifest(tmp_path: Path) -> None:
         assert len(session["commit"].removesuffix("+changes")) >= 7
 
 
-def test_small_cells_share_a_file_and_long_ones_do_not_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("bound", ["SHARD_SECONDS", "SHARD_BYTES"])
+def test_small_cells_share_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
-    """Quick cells are written together; one that took long is written when it is done."""
+    """Quick cells are written together; what is old or large is written at once."""
     run(small_study(30), tmp_path / "quick")
     assert len(files(tmp_path / "quick")) == 1
-    monkeypatch.setattr(store, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(store, bound, 0)
     run(small_study(4), tmp_path / "long")
     assert len(files(tmp_path / "long")) == 4
     names = [path.name.split(".")[0] for path in files(tmp_path / "long")]
@@ -191,7 +199,8 @@ def test_a_cell_that_raises_is_noted_and_the_others_go_on(tmp_path: Path) -> Non
     )  # fmt: skip
     out = tmp_path / "out"
     report = run(study, out)
-    assert not report and (report.done, report.failed, report.remaining) == (3, 2, 0)
+    assert not report.complete
+    assert (report.done, report.failed, report.remaining) == (3, 2, 0)
     assert [failure.id for failure in report.failures] == ["run=1", "run=3"]
     assert report.failures[0].error == "RuntimeError: run 1 is in a mood"
     lines = [json.loads(line) for line in (out / "failures.jsonl").read_text().splitlines()]
@@ -228,7 +237,8 @@ def test_a_wrong_result_is_a_failure_with_a_clear_word(tmp_path: Path, jobs: int
     assert errors["run=2"] == "TypeError: a cell must return an xarray Dataset, not None"
     assert "cannot be written as NetCDF" in errors["run=3"]
     assert bm.study_status(study, tmp_path).failed == 3
-    assert bm.collect(study, tmp_path, partial=True).run.values.tolist() == [0]
+    kept = bm.collect(study, tmp_path, partial=True)
+    np.testing.assert_array_equal(kept.value.notnull().all("axis"), [True, False, False, False])
 
 
 def test_a_cell_that_exits_is_a_failure(tmp_path: Path) -> None:
@@ -314,10 +324,15 @@ def test_a_full_disk_loses_nothing_written(tmp_path: Path, monkeypatch: pytest.M
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store, "write_cells", full)
+    monkeypatch.setattr(Path, "write_bytes", full)  # cells
+    with pytest.raises(bm.InputError, match=r"cells.*No space left on device.*make room"):
+        run(small_study(4), tmp_path)
+    monkeypatch.setattr(Path, "write_text", full)  # the manifest, too
     with pytest.raises(bm.InputError, match=r"No space left on device.*make room"):
         run(small_study(4), tmp_path)
     monkeypatch.undo()
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["done"] == 2
     assert run(small_study(4), tmp_path).before == 2
 
 
@@ -336,7 +351,7 @@ def test_ctrl_c_writes_what_is_finished(tmp_path: Path) -> None:
         run(replace(study, function=interrupt), tmp_path)
     assert stop.value.report.done == 2
     report = run(replace(study, function=interrupt), tmp_path)
-    assert report and report.before == 2 and calls == [0, 1, 2, 2, 3, 4]
+    assert report.complete and report.before == 2 and calls == [0, 1, 2, 2, 3, 4]
 
 
 def test_ctrl_c_with_nothing_done_leaves_nothing(tmp_path: Path) -> None:
@@ -361,9 +376,6 @@ def test_a_study_runs_in_any_thread(tmp_path: Path) -> None:
 
 def test_progress_is_said(tmp_path: Path) -> None:
     """Cells done before, halves while they run, all at the end."""
-    from collections.abc import Iterator
-    from contextlib import contextmanager
-
     said: list[float] = []
 
     @contextmanager
@@ -378,6 +390,147 @@ def test_progress_is_said(tmp_path: Path) -> None:
     assert said[:3] == [-3, 1, 1.5] and said[-1] == 3 and 2.5 in said
 
 
+def unwelcome(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """One of many results that would not come back from NetCDF as they are."""
+    made = example.draws(settings, seed)
+    text = settings["what"]
+    if text == "dimension cell":
+        return made.expand_dims("cell")
+    if text == "variable cell":
+        return made.assign(cell=1.0)
+    if text == "variable study_key":
+        return made.assign(study_key=1.0)
+    if text == "time span":
+        return made.assign(span=np.timedelta64(1, "s"))
+    if text == "lambda":
+        return made.assign_attrs(bad=lambda: None)
+    made["value"].attrs = {text: "days since 2000-01-01" if text == "units" else 10}
+    return made
+
+
+WORDS = {
+    "dimension cell": "'cell' is a name of the study's own",
+    "variable cell": "'cell' is a name of the study's own",
+    "variable study_key": "'study_key' is a name of the study's own",
+    "time span": "'span' is a time span",
+    "lambda": "cannot be kept",
+    "units": "attribute 'units' of 'value' means something",
+    "scale_factor": "attribute 'scale_factor' of 'value' means something",
+    "missing_value": "attribute 'missing_value' of 'value' means something",
+}
+
+
+def test_results_that_would_come_back_changed_are_failures(tmp_path: Path) -> None:
+    """Each with what is wrong; none is silently altered."""
+    study = bm.Study("unwelcome", bm.grid(what=list(WORDS)), unwelcome, 0, ("what",))
+    report = run(study, tmp_path)
+    assert report.done == 0
+    for failure in report.failures:
+        assert WORDS[failure.id] in failure.error
+
+
+def rich(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """Many kinds of values, coordinates and attributes."""
+    k = settings["run"]
+    return xr.Dataset(
+        {
+            "flag": ("axis", [True, False]),
+            "small": ((), np.int8(k)),
+            "word": ((), "x" * (k + 1)),
+            "date": ((), np.datetime64("2026-01-01", "ns")),
+            "seconds_": ((), 1.5, {"units": "seconds"}),
+            "nothing": ("none", np.zeros(0)),
+        },
+        coords={"axis": ["a", "b"], "odd": ("axis", [np.nan, 1.0]), "level": k},
+        attrs={"seed": seed, "same": [1, 2], "array": np.arange(2)},
+    )
+
+
+def test_all_kinds_of_values_come_back_as_they_are(tmp_path: Path) -> None:
+    """Types, texts of different lengths, scalars, NaN in coordinates, attributes that differ."""
+    study = bm.Study("rich", bm.grid(run=range(3)), rich, 0, ("run",))
+    assert run(study, tmp_path).complete
+    data = bm.collect(study, tmp_path)
+    assert data.flag.dtype == bool and data.small.dtype == np.int8
+    assert data.word.values.tolist() == ["x", "xx", "xxx"]
+    assert (data.date == np.datetime64("2026-01-01")).all()
+    assert data.seconds_.dtype == float and data.seconds_.attrs == {"units": "seconds"}
+    assert data.sizes["none"] == 0 and data.odd.dims == ("axis",)
+    assert data.level.dims == ("run",) and data.level.values.tolist() == [0, 1, 2]
+    assert data.attrs["same"] == [1, 2] and "seed" not in data.attrs
+    assert json.loads(data.attrs["versions"])["numpy"] == np.__version__
+
+
+def test_attributes_that_differ_do_not_cost_a_file_each(tmp_path: Path) -> None:
+    """Cells that say their seed still share files."""
+    cells = bm.grid(run=[0, 0.5, 1])
+    study = bm.Study("seeds", cells, says_its_seed, 0, ("run",))
+    run(study, tmp_path)
+    assert len(files(tmp_path)) == 1 and bm.collect(study, tmp_path).sizes["run"] == 3
+
+
+def says_its_seed(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    return example.draws(settings, seed).assign_attrs(seed=seed)
+
+
+def test_an_edited_study_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function of one's own has no version: the digest of its file shows an edit."""
+    module = tmp_path / "edited_study.py"
+    text = "import xarray as xr\n\n\ndef cell(settings, seed):\n    return xr.Dataset({'x': 1})\n"
+    module.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import edited_study  # type: ignore[import-not-found]
+
+    study = bm.Study("edited", bm.grid(run=range(2)), edited_study.cell, 0, ("run",))
+    run(replace(study, cells=bm.grid(run=[0])), tmp_path / "out")
+    module.write_text(text + "# changed\n")
+    assert run(study, tmp_path / "out").complete
+    (note,) = bm.study_status(study, tmp_path / "out").notes
+    assert "edited between cells" in note
+    monkeypatch.delitem(sys.modules, "edited_study")
+
+
+def test_progress_starts_from_what_is_left_on_a_retry(tmp_path: Path) -> None:
+    """Old failures that are run again do not count as ended."""
+    settings = {"marker": str(tmp_path / "marker"), "bad": [0, 1]}
+    study = bm.Study("moody", bm.grid(settings, run=range(3)), example.moody, 0, ("run",))
+    run(study, tmp_path / "out")
+    seen: list[float] = []
+
+    @contextmanager
+    def bar(total: int, done: int) -> Iterator[object]:
+        seen.append(done)
+        yield seen.append
+
+    run(study, tmp_path / "out", progress=bar)
+    assert seen[0] == 1 and seen[-1] == 3
+
+
+def test_somebody_elses_folder_is_left_alone(tmp_path: Path) -> None:
+    """A manifest.json that is not a study's is not overwritten, and a lock not removed."""
+    (tmp_path / "manifest.json").write_text('{"mine": 1}')
+    with pytest.raises(bm.InputError, match=r"manifest.json is not a study's"):
+        run(small_study(2), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]
+
+
+def test_what_is_finished_is_kept_when_something_else_stops_the_driver(tmp_path: Path) -> None:
+    """Not only Ctrl-C: a progress bar that raises, say. The manifest counts what is written."""
+
+    @contextmanager
+    def bar(total: int, done: int) -> Iterator[object]:
+        def tick(now: float) -> None:
+            if now >= 3:
+                raise OSError("the terminal is gone")
+
+        yield tick
+
+    with pytest.raises(OSError, match="the terminal is gone"):
+        run(small_study(6), tmp_path, progress=bar)
+    assert bm.study_status(small_study(6), tmp_path).done == 3
+    assert json.loads((tmp_path / "manifest.json").read_text())["done"] == 3
+
+
 # ---- collecting
 
 
@@ -389,7 +542,7 @@ def test_collect_has_the_dimensions_of_the_study(tmp_path: Path) -> None:
     data = bm.collect(study, tmp_path)
     assert data.value.dims == ("word", "n", "run", "axis") and data["count"].dtype == np.int64
     assert data.word.values.tolist() == ["b", "a"] and data.n.values.tolist() == [10, 2]
-    assert data.weight.dims == ("axis",) and data.attrs == {"about": "draws"}
+    assert data.weight.dims == ("axis",) and data.attrs["about"] == "draws"
     for name, settings in cells.items():
         own = example.draws(settings, cell_seed(3, name))
         here = data.sel(word=settings["word"], n=settings["n"], run=settings["run"])
@@ -435,17 +588,17 @@ def test_collect_part_of_a_study(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("dims", "words"),
     [
-        (("axis",), "'axis' of study small is also a name in the cells' results"),
-        (("none",), "'none' of study small is not a setting of every cell"),
+        (("axis",), "'axis' of study small must be a number or a text .* cell run=0 has None"),
         (("seconds",), "have the same seconds"),
+        (("run", "run"), "dims must be different names"),
+        (("cell",), "dims must be different names, and not 'cell'"),
     ],
 )
 def test_dimensions_that_cannot_be(tmp_path: Path, dims: tuple[str, ...], words: str) -> None:
-    """Said when collecting; nothing of the cells is lost."""
-    run(small_study(2), tmp_path)
+    """Said before anything is computed."""
     with pytest.raises(bm.InputError, match=words):
-        bm.collect(replace(small_study(2), dims=dims), tmp_path)
-    assert bm.study_status(small_study(2), tmp_path).done == 2
+        run(replace(small_study(2), dims=dims), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_choose_one_way_to_run(tmp_path: Path) -> None:

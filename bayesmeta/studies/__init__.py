@@ -23,9 +23,12 @@ def find_study(name: str) -> Study:
         return all_studies()[one_of("study", name, all_studies())]
     module, _, variable = name.partition(":")
     try:
-        found = getattr(import_module(module), variable)
-    except (ImportError, AttributeError, ValueError) as error:
+        loaded = import_module(module)
+    except (ModuleNotFoundError, ValueError) as error:
         raise InputError(f"no study {name!r} ({error}); write module:variable") from None
+    if not hasattr(loaded, variable):
+        raise InputError(f"no study {name!r} (the module has no {variable!r})")
+    found = getattr(loaded, variable)
     if not isinstance(found, Study):
         raise InputError(f"{name!r} is a {type(found).__name__}, not a Study")
     return found
