@@ -27,6 +27,7 @@ _HOME = {
     ),
     "policies": ("Policy", "bayes_ucb", "frequentist_ids", "greedy", "oful", "thompson", "v_ids"),
     "estimators.estimate": ("PriorEstimate", "Status"),
+    "estimators.fit": ("fit_prior", "task_posteriors"),
     "learners": ("KNOWN", "KNOWN_MEAN", "UNKNOWN", "Finished", "Given", "Learner", "Moments"),
     "agents": ("FIGURE_1", "ROSTER", "Agent", "find_agents"),
     "player": ("Player",),

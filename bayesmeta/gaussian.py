@@ -34,6 +34,13 @@ class GaussianPrior:
         prior.__dict__.update(mean=mean, cov=cov, cholesky=cholesky)
         return prior
 
+    @classmethod
+    def unusable(cls, mean: Array, cov: Array) -> GaussianPrior:
+        """Carry an estimate with negative eigenvalues; whatever needs a root of it refuses."""
+        prior = object.__new__(cls)
+        prior.__dict__.update(mean=mean, cov=cov, _unusable=True)
+        return prior
+
     @property
     def dim(self) -> int:
         return int(self.mean.shape[0])
@@ -41,6 +48,11 @@ class GaussianPrior:
     @cached_property
     def cholesky(self) -> Array:
         """The lower triangular L with L L' = Sigma; zero columns where Sigma is singular."""
+        if self.__dict__.get("_unusable"):
+            raise InputError(
+                "this estimate of the prior covariance has negative eigenvalues, so it is no "
+                "covariance; use moment-clipped, ml or reml"
+            )
         try:
             return np.linalg.cholesky(self.cov)
         except np.linalg.LinAlgError:

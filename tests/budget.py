@@ -14,6 +14,8 @@ STOCHASTIC = (
     "policies/thompson-law",
     "exploration/uniform",
     "moment/unbiased",
+    "fit/unbiased-moment",
+    "fit/unbiased-split",
 )
 
 

@@ -25,7 +25,7 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile for speed without changing results: no fast-math, so bits do not depend on luck."""
     try:
-        compiled: Any = numba.njit(cache=True, error_model="numpy")(function)
+        compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
     except RuntimeError:  # nowhere to keep the compiled code: compile it in every process
         compiled = numba.njit(error_model="numpy")(function)
     # numba's cache asks only whether the function's own file changed, and would go on using the

@@ -1,0 +1,267 @@
+"""Every estimator of the prior, on the same statistics of tasks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesmeta.checks import Array, InputError, covariance, of_type, one_of, real, whole
+from bayesmeta.environment import Bounds
+from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.estimators.likelihood import Fit, evaluate, maximise, pack
+from bayesmeta.estimators.widening import widening_radius
+from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.statistics import TaskStatistics
+from bayesmeta.theory.constants import widening_constant
+
+METHODS = ("moment", "moment-widened", "moment-clipped", "gls", "ml", "reml", "split")
+"""What ``fit_prior`` knows."""
+
+
+def fit_prior(
+    stats: TaskStatistics | tuple[TaskStatistics, TaskStatistics],
+    noise_sd: float | None = None,
+    method: str = "reml",
+    *,
+    cov: ArrayLike | None = None,
+    widening: float | None = None,
+    horizon: int | None = None,
+    bounds: Bounds | None = None,
+    threads: int = 1,
+) -> PriorEstimate:
+    """Estimate the prior N(mu, Sigma) of the parameters of tasks.
+
+    ``moment``          mean and bias-corrected covariance of least squares, eqs. (9)-(11)
+    ``moment-widened``  the same with eq. (12); needs ``horizon`` (T), and ``widening`` (c_w) or,
+                        for the theoretical constant, ``bounds``
+    ``moment-clipped``  the same with negative eigenvalues set to zero
+    ``gls``             the mean weighted by (Sigma + sigma^2 V_j^-1)^-1, for ``cov`` given, or
+                        estimated by reml
+    ``ml``, ``reml``    maximum and restricted maximum likelihood
+    ``split``           cross-covariance of least squares from two halves of the steps of each task:
+                        ``stats`` is the pair; unbiased whatever the noise
+
+    ``noise_sd`` None: the noise is estimated, from pooled residuals, or jointly by ml and reml.
+    """
+    one_of("method", method, METHODS)
+    if method == "split":
+        return _split(stats)
+    of_type("stats", stats, TaskStatistics, "make one, or use TaskStatistics.from_frame")
+    assert isinstance(stats, TaskStatistics)
+    if len(stats) < 2:
+        raise InputError(
+            f"stats has {len(stats)} task(s); how tasks differ can be learned from two or more"
+        )
+    whole("threads", threads, least=1)
+    variance = None if noise_sd is None else real("noise_sd", noise_sd, above=0.0) ** 2
+    if method in ("ml", "reml"):
+        return _likelihood(stats, variance, method == "reml", threads)
+    if method == "gls":
+        return _gls(stats, variance, cov, threads)
+    return _moment(stats, variance, method, widening, horizon, bounds)
+
+
+def _usable(stats: TaskStatistics) -> Array:
+    """Tasks whose gram is invertible; least squares passes the others over."""
+    usable: Array = np.linalg.matrix_rank(stats.gram, hermitian=True) == stats.dim
+    return usable
+
+
+def pooled_variance(stats: TaskStatistics) -> float:
+    """The noise variance from the residuals of every task's own least squares, pooled."""
+    if stats.count is None or stats.energy is None:
+        raise InputError(
+            "estimating the noise needs count and energy (steps and sum of squared rewards of each "
+            "task); give them, or noise_sd"
+        )
+    usable = _usable(stats)
+    freedom = float((stats.count[usable] - stats.dim).sum())
+    if freedom < 1:
+        raise InputError(
+            "no task has more steps than features, so their residuals say nothing of the noise; "
+            "give noise_sd, or use ml or reml"
+        )
+    theta = np.linalg.solve(stats.gram[usable], stats.moment[usable][..., None])[..., 0]
+    fitted = (theta * stats.moment[usable]).sum(axis=1)
+    return float((stats.energy[usable] - fitted).sum() / freedom)
+
+
+def _moment(
+    stats: TaskStatistics,
+    variance: float | None,
+    method: str,
+    widening: float | None,
+    horizon: int | None,
+    bounds: Bounds | None,
+) -> PriorEstimate:
+    usable = _usable(stats)
+    k, d = int(usable.sum()), stats.dim
+    if k < 2:
+        raise InputError(
+            f"{k} of {len(stats)} tasks have an invertible gram, and {method} needs two; ml and "
+            "reml use the others, too"
+        )
+    variance = pooled_variance(stats) if variance is None else variance
+    inverse = np.linalg.inv(stats.gram[usable])
+    theta = np.einsum("nij,nj->ni", inverse, stats.moment[usable])  # eq. (9)
+    mean = theta.mean(axis=0)  # eq. (10)
+    gap = theta - mean
+    each = k / (k - 1) * gap[:, :, None] * gap[:, None, :] - variance * inverse
+    raw = each.mean(axis=0)  # eq. (11)
+    raw = (raw + raw.T) / 2
+    negative = int((np.linalg.eigvalsh(raw) < 0).sum())
+    facts = {
+        "raw_cov": raw,
+        "passed_over": len(stats) - k,
+        "negative": negative,
+        "mean_cov": gap.T @ gap / (k * (k - 1)),
+        "cov_sd": each.std(axis=0, ddof=1) / math.sqrt(k),
+        "noise_sd": math.sqrt(variance),
+    }
+    status = Status.NOT_POSITIVE_DEFINITE if negative else Status.OK
+    if method == "moment-clipped":
+        return _estimate(mean, _clip(raw), Status.CLIPPED if negative else Status.OK, facts)
+    if method == "moment-widened":
+        cov = raw + _radius(k, d, variance, widening, horizon, bounds) * np.eye(d)
+        status = Status.OK if np.linalg.eigvalsh(cov)[0] >= 0 else Status.NOT_POSITIVE_DEFINITE
+        return _estimate(mean, cov, status, facts)
+    return _estimate(mean, raw, status, facts)
+
+
+def _radius(
+    k: int,
+    d: int,
+    variance: float,
+    widening: float | None,
+    horizon: int | None,
+    bounds: Bounds | None,
+) -> float:
+    """s of eq. (12) before task n = k + 1."""
+    if horizon is None:
+        raise InputError("moment-widened needs horizon, the number of steps of a task (T)")
+    whole("horizon", horizon, least=1)
+    if widening is None:
+        if bounds is None or bounds.action_min <= 0:
+            raise InputError(
+                "the theoretical c_w needs bounds with action_min > 0 (Assumption 1); or give "
+                "widening"
+            )
+        widening = widening_constant(d, math.sqrt(variance), bounds.action_min, bounds.prior_max)
+    constant = real("widening", widening, least=0.0)
+    return float(widening_radius(k + 1, d, horizon, constant))
+
+
+def _clip(symmetric: Array) -> Array:
+    values, vectors = np.linalg.eigh(symmetric)
+    clipped = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return (clipped + clipped.T) / 2
+
+
+def _estimate(mean: Array, cov: Array, status: Status, facts: dict[str, object]) -> PriorEstimate:
+    """The estimate as it is: a matrix with negative eigenvalues is handed out, and said so."""
+    usable = status is not Status.NOT_POSITIVE_DEFINITE
+    prior = GaussianPrior(mean, cov) if usable else GaussianPrior.unusable(mean, cov)
+    return PriorEstimate(prior, status, **facts)  # type: ignore[arg-type]
+
+
+def _likelihood(
+    stats: TaskStatistics, variance: float | None, restricted: bool, threads: int
+) -> PriorEstimate:
+    fit = maximise(stats, variance, restricted=restricted, threads=threads)
+    status = Status.OK
+    if fit.rank < stats.dim:
+        status = Status.BOUNDARY
+    if not fit.converged:
+        status = Status.NOT_CONVERGED
+    return PriorEstimate(
+        GaussianPrior(fit.mean, fit.cov),
+        status,
+        mean_cov=fit.mean_cov,
+        cov_sd=_cov_sd(fit, variance is None) if status is Status.OK else None,
+        noise_sd=math.sqrt(fit.variance),
+        log_likelihood=fit.value,
+        iterations=fit.iterations,
+    )
+
+
+def _cov_sd(fit: Fit, free: bool) -> Array:
+    """Standard errors of the entries of Sigma, from the expected information of its triangle."""
+    d = len(fit.cov)
+    rows, columns = np.tril_indices(d)
+    p = len(rows)
+    spread = np.zeros((d * d + 1, p + 1))
+    spread[rows * d + columns, np.arange(p)] = 1.0
+    spread[columns * d + rows, np.arange(p)] = 1.0
+    spread[-1, -1] = 1.0
+    info = spread.T @ fit.information @ spread
+    inverse = np.linalg.inv(info if free else info[:p, :p])
+    out = np.zeros((d, d))
+    out[rows, columns] = out[columns, rows] = np.sqrt(np.diag(inverse)[:p])
+    return out
+
+
+def _gls(
+    stats: TaskStatistics, variance: float | None, cov: ArrayLike | None, threads: int
+) -> PriorEstimate:
+    if cov is None:
+        return _likelihood(stats, variance, True, threads)
+    variance = pooled_variance(stats) if variance is None else variance
+    given = GaussianPrior(np.zeros(stats.dim), covariance("cov", cov, stats.dim))
+    packed = pack(stats, np.eye(stats.dim))
+    try:
+        point = evaluate(packed, given.mean, given.cholesky, variance, False, threads)
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "the features of all tasks together are linearly dependent, so the prior mean is not "
+            "determined; leave out a feature that others make up"
+        ) from None
+    return PriorEstimate(
+        GaussianPrior(point.mean, given.cov),
+        Status.OK,
+        mean_cov=np.linalg.inv(point.information),
+        noise_sd=math.sqrt(variance),
+        log_likelihood=point.value,
+    )
+
+
+def _split(pair: object) -> PriorEstimate:
+    """Means and cross-covariance of two independent least squares estimates of every theta."""
+    if (
+        not isinstance(pair, tuple)
+        or len(pair) != 2
+        or not all(isinstance(half, TaskStatistics) for half in pair)
+    ):
+        raise InputError(
+            "split takes a pair of TaskStatistics as stats, from two halves of each task's steps"
+        )
+    first, second = pair
+    if len(first) != len(second) or first.dim != second.dim or len(first) < 2:
+        raise InputError(
+            "split needs the same two or more tasks in both halves, got "
+            f"{len(first)} of dimension {first.dim} and {len(second)} of dimension {second.dim}"
+        )
+    one, two = first.ols(), second.ols()
+    n = len(one)
+    mean = (one + two).mean(axis=0) / 2
+    gap_one, gap_two = one - one.mean(axis=0), two - two.mean(axis=0)
+    each = n / (n - 1) * gap_one[:, :, None] * gap_two[:, None, :]
+    each = (each + each.transpose(0, 2, 1)) / 2
+    raw = each.mean(axis=0)
+    negative = int((np.linalg.eigvalsh(raw) < 0).sum())
+    gap = (gap_one + gap_two) / 2
+    facts = {
+        "raw_cov": raw,
+        "negative": negative,
+        "mean_cov": gap.T @ gap / (n * (n - 1)),
+        "cov_sd": each.std(axis=0, ddof=1) / math.sqrt(n),
+    }
+    return _estimate(mean, raw, Status.NOT_POSITIVE_DEFINITE if negative else Status.OK, facts)
+
+
+def task_posteriors(stats: TaskStatistics, estimate: PriorEstimate) -> tuple[Array, Array]:
+    """Empirical Bayes, eq. (4): mean and covariance of every theta_j given its data and prior."""
+    if estimate.noise_sd is None:
+        raise InputError("estimate carries no noise_sd; use a method that has one")
+    return estimate.prior.posterior(stats.gram, stats.moment, estimate.noise_sd)

@@ -1,0 +1,373 @@
+"""Maximum and restricted maximum likelihood of (mu, Sigma), and of the noise where it is unknown.
+
+Works in coordinates in which an average task's least squares estimate has unit covariance, so that
+Sigma there is a ratio of signal to noise and every tolerance is a pure number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesmeta.checks import Array, InputError
+from bayesmeta.kernels.estep import LANES, estep, second_pass
+from bayesmeta.statistics import TaskStatistics
+
+CHUNK = 64 * LANES
+"""Tasks summed up together; fixed, so that bits do not depend on the number of threads."""
+GAIN = 1e-12
+"""Converged: a Newton step promises less log-likelihood than this."""
+FLAT = 1e-7
+"""Eigenvalues of Sigma below this, where noise is 1, count as zero."""
+
+
+class Packed(NamedTuple):
+    """Statistics laid out for the kernels, a chunk of tasks at a time."""
+
+    chunks: list[tuple[Array, Array, Array]]
+    tasks: int
+    steps: float
+    dim: int
+
+
+def pack(stats: TaskStatistics, change: Array) -> Packed:
+    """Lay out, in coordinates theta = ``change`` @ theta'."""
+    n, d = len(stats), stats.dim
+    rows, columns = np.tril_indices(d)
+    chunks = []
+    for first in range(0, n, CHUNK):
+        part = slice(first, min(first + CHUNK, n))
+        gram = change.T @ stats.gram[part] @ change
+        size = -(-len(gram) // LANES) * LANES
+        grams, moments, energy = np.zeros((len(rows), size)), np.zeros((d, size)), np.zeros(size)
+        grams[:, : len(gram)] = gram[:, rows, columns].T
+        moments[:, : len(gram)] = (stats.moment[part] @ change).T
+        if stats.energy is not None:
+            energy[: len(gram)] = stats.energy[part]
+        chunks.append((grams, moments, energy))
+    steps = 0.0 if stats.count is None else float(stats.count.sum())
+    return Packed(chunks, n, steps, d)
+
+
+class Point(NamedTuple):
+    """The likelihood at one Sigma (and noise), the mean being the best for it."""
+
+    value: float
+    mean: Array
+    gradient: Array
+    """of the value in Sigma, symmetric"""
+    noise_gradient: float
+    """of the value in log sigma^2"""
+    information: Array
+    """of the mean: the sum of W"""
+    squares: Array
+    """sum of vec(W) vec(W)' over tasks, as (d, d, d, d)"""
+
+
+def evaluate(
+    packed: Packed, mean: Array, root: Array, variance: float, restricted: bool, threads: int = 1
+) -> Point:
+    """Log-likelihood of Sigma = root root' with the mean at its best (or integrated out)."""
+    d, tau = packed.dim, 1.0 / variance
+    rows, columns = np.tril_indices(d)
+
+    def first(chunk: tuple[Array, Array, Array]) -> tuple[object, ...]:
+        scores, weights = np.empty_like(chunk[1]), np.empty_like(chunk[0])
+        sums = estep(*chunk, mean, root, tau, True, scores, weights)
+        return (*sums, weights @ weights.T, scores, weights)
+
+    parts = _each(first, packed.chunks, threads)
+    logs, quad, s, _, w, squares = (_total([part[i] for part in parts]) for i in range(6))
+    information = _full(w, d)
+    lower = np.linalg.cholesky(information)
+    shift = np.linalg.solve(lower.T, np.linalg.solve(lower, s))  # one step to the best mean
+    spread = np.zeros((d, d))
+    if restricted:
+        spread = np.linalg.cholesky(np.linalg.inv(information))
+
+    def second(part: tuple[object, ...]) -> tuple[object, ...]:
+        found: tuple[object, ...] = second_pass(part[6], part[7], shift, spread)
+        return found
+
+    again = _each(second, parts, threads)
+    ss, z = (_full(_total([part[i] for part in again]), d) for i in range(2))
+    cov = root @ root.T
+    value = -0.5 * (packed.steps * math.log(2 * math.pi * variance) + logs + quad - shift @ s)
+    noise = quad - shift @ s + np.sum(cov * (information - ss)) - packed.steps
+    if restricted:
+        value += 0.5 * d * math.log(2 * math.pi) - np.log(np.diag(lower)).sum()
+        noise += d - np.sum(cov * z)
+    place = np.zeros((d, d), dtype=int)
+    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+    wide = squares[np.ix_(place.ravel(), place.ravel())].reshape(d, d, d, d)
+    return Point(
+        float(value), mean + shift, 0.5 * (ss - information + z), 0.5 * float(noise), information,
+        wide,
+    )  # fmt: skip
+
+
+def _each[T](work: Callable[[T], tuple[object, ...]], items: list[T], threads: int) -> list:  # type: ignore[type-arg]
+    if threads == 1 or len(items) == 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))
+
+
+def _total(parts: list) -> Array:  # type: ignore[type-arg]
+    total: Array = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _full(lower: Array, d: int) -> Array:
+    out = np.zeros((d, d))
+    out[np.tril_indices(d)] = lower
+    return out + np.tril(out, -1).T
+
+
+class Fit(NamedTuple):
+    """Where a likelihood is largest."""
+
+    mean: Array
+    cov: Array
+    variance: float
+    value: float
+    mean_cov: Array
+    information: Array
+    """expected, of (vec Sigma, sigma^2), as (d^2 + 1, d^2 + 1)"""
+    iterations: int
+    converged: bool
+    rank: int
+
+
+def maximise(
+    stats: TaskStatistics,
+    variance: float | None,
+    *,
+    restricted: bool,
+    start: tuple[Array, Array] | None = None,
+    threads: int = 1,
+    limit: int = 200,
+) -> Fit:
+    """Maximise the (restricted) likelihood, from a few steps of EM on by Newton's method.
+
+    ``variance`` None: the noise is estimated, too. ``start`` is a mean and covariance to begin at.
+    """
+    n, d = len(stats), stats.dim
+    total = stats.gram.sum(axis=0)
+    free = variance is None
+    begin = _first_variance(stats, total) if variance is None else variance
+    try:
+        lower = np.linalg.cholesky(total / (n * begin))
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "the features of all tasks together are linearly dependent, so the prior mean is not "
+            "determined; leave out a feature that others make up, or that is always 0"
+        ) from None
+    change = np.linalg.inv(lower).T  # theta = change theta'
+    packed = pack(stats, change)
+    mean = np.linalg.solve(change, np.linalg.solve(total, stats.moment.sum(axis=0)))
+    cov = np.eye(d)
+    if start is not None:
+        mean = np.linalg.solve(change, start[0])
+        cov = lower.T @ start[1] @ lower
+        cov = cov + 1e-2 * np.eye(d)  # away from the boundary, where progress is slow
+    search = _Search(packed, mean, cov, begin, free, restricted, threads)
+    if start is None:
+        for _ in range(3):
+            search.em()
+    iterations, converged = search.climb(limit)
+    values, vectors = np.linalg.eigh(search.cov)
+    values = np.where(values < FLAT, 0.0, values)
+    found = change @ (vectors * values) @ vectors.T @ change.T
+    point = search.point
+    value = point.value
+    if restricted:  # the mean was integrated out in other coordinates
+        value += float(np.linalg.slogdet(change)[1])
+    inverse = np.linalg.inv(point.information)
+    return Fit(
+        change @ point.mean,
+        (found + found.T) / 2,
+        search.variance,
+        float(value),
+        change @ inverse @ change.T,
+        _information(search, change, lower),
+        iterations,
+        converged,
+        int((values > 0).sum()),
+    )
+
+
+def _first_variance(stats: TaskStatistics, total: Array) -> float:
+    """Residuals of each task's own least squares, pooled; or of one for all tasks."""
+    if stats.energy is None or stats.count is None:
+        raise InputError(
+            "estimating the noise needs count and energy (steps and sum of squared rewards of "
+            "each task); give them, or noise_sd"
+        )
+    pseudo = np.linalg.pinv(stats.gram, hermitian=True)
+    fitted = np.einsum("ni,nij,nj->n", stats.moment, pseudo, stats.moment)
+    rank = np.linalg.matrix_rank(stats.gram, hermitian=True)
+    freedom = float((stats.count - rank).sum())
+    if freedom >= 1:
+        left = float((stats.energy - fitted).sum())
+    else:
+        b = stats.moment.sum(axis=0)
+        left = float(stats.energy.sum() - b @ np.linalg.pinv(total, hermitian=True) @ b)
+        freedom = float(stats.count.sum())
+    if left <= 0:
+        raise InputError(
+            "the rewards of every task are fitted exactly, so the noise cannot be estimated; give "
+            "noise_sd, or more rows a task"
+        )
+    return left / max(freedom, 1.0)
+
+
+def _root(cov: Array) -> Array:
+    """Lower triangular, root root' = cov, also where cov is singular."""
+    values, vectors = np.linalg.eigh(cov)
+    upper = np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0.0))).T, mode="r")
+    signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
+    return np.ascontiguousarray((signs[:, None] * upper).T)
+
+
+class _Search:
+    """Where the search is, and the steps it can take."""
+
+    def __init__(
+        self,
+        packed: Packed,
+        mean: Array,
+        cov: Array,
+        variance: float,
+        free: bool,
+        restricted: bool,
+        threads: int,
+    ) -> None:
+        self.packed, self.free = packed, free
+        self._options = (restricted, threads)
+        self.mean, self.root, self.variance = mean, _root(cov), variance
+        self.point = self._at(self.root, variance)
+
+    @property
+    def cov(self) -> Array:
+        return self.root @ self.root.T
+
+    def _at(self, root: Array, variance: float) -> Point:
+        # coordinates are those of the first variance; the kernels take it as it is
+        return evaluate(self.packed, self.mean, root, variance, *self._options)
+
+    def _move(self, root: Array, variance: float, point: Point) -> None:
+        self.root, self.variance, self.point, self.mean = root, variance, point, point.mean
+
+    def em(self) -> None:
+        """One step of EM: Sigma becomes the mean second moment of the posteriors."""
+        cov = self.cov + 2 * self.cov @ self.point.gradient @ self.cov / self.packed.tasks
+        variance = self.variance
+        if self.free:
+            variance *= 1 + 2 * self.point.noise_gradient / self.packed.steps
+        root = _root((cov + cov.T) / 2)
+        self._move(root, variance, self._at(root, variance))
+
+    def climb(self, limit: int) -> tuple[int, bool]:
+        """Newton steps in (L, log sigma^2) until nothing is left to gain, also off the boundary."""
+        for iteration in range(limit):
+            if self._newton() and not self._leave_boundary():
+                return iteration + 1, True
+        return limit, False
+
+    def _newton(self) -> bool:
+        """One step with a line search; whether there was no more to gain."""
+        d = self.packed.dim
+        rows, columns = np.tril_indices(d)
+        gradient = 2 * (self.point.gradient @ self.root)[rows, columns]
+        curvature = self._curvature(rows, columns)
+        if self.free:
+            gradient = np.append(gradient, self.point.noise_gradient)
+        values, vectors = np.linalg.eigh(curvature)
+        size = np.maximum(np.abs(values), 1e-12 * np.abs(values).max() + 1e-300)
+        along = vectors.T @ gradient
+        step = vectors @ (along / size)
+        promise = float(along @ (along / size))
+        if promise < GAIN:
+            return True
+        length, rounding = 1.0, 1e-13 * abs(self.point.value)
+        for _ in range(40):
+            root = self.root.copy()
+            root[rows, columns] += length * step[: len(rows)]
+            change = length * step[-1] if self.free else 0.0
+            if abs(change) < 3:
+                variance = self.variance * math.exp(change)
+                point = self._at(root, variance)
+                if point.value >= self.point.value + 1e-4 * length * promise - rounding:
+                    self._move(root, variance, point)
+                    return False
+            length /= 2
+        return True  # rounding hides any further gain
+
+    def _curvature(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
+        """Expected information of (L, log sigma^2), less what the gradient in Sigma bends."""
+        d, root = self.packed.dim, self.root
+        p = len(rows)
+        jacobian = np.zeros((p, d, d))
+        jacobian[np.arange(p), rows] = root.T[columns]
+        jacobian = jacobian + jacobian.transpose(0, 2, 1)
+        info = expected_information(
+            self.point, self.cov, self.variance, self.packed.steps if self.free else 0.0
+        )
+        flat = jacobian.reshape(p, d * d)
+        out = np.zeros((p + 1, p + 1))
+        out[:p, :p] = flat @ info[:-1, :-1] @ flat.T
+        bend = 2 * self.point.gradient[np.ix_(rows, rows)]
+        out[:p, :p] -= np.where(columns[:, None] == columns[None, :], bend, 0.0)
+        out[:p, p] = out[p, :p] = flat @ info[:-1, -1] * self.variance
+        out[p, p] = info[-1, -1] * self.variance**2
+        return out if self.free else out[:p, :p]
+
+    def _leave_boundary(self) -> bool:
+        """Where Sigma is singular, grow it in a direction in which the likelihood rises."""
+        values, vectors = np.linalg.eigh(self.cov)
+        null = vectors[:, values < FLAT]
+        if not null.size:
+            return False
+        slopes, directions = np.linalg.eigh(null.T @ self.point.gradient @ null)
+        if slopes[-1] <= 0:
+            return False
+        direction = null @ directions[:, -1]
+        for size in 10.0 ** np.arange(0, -8, -1):
+            root = _root(self.cov + size * np.outer(direction, direction))
+            point = self._at(root, self.variance)
+            if point.value > self.point.value + GAIN:
+                self._move(root, self.variance, point)
+                return True
+        return False
+
+
+def expected_information(point: Point, cov: Array, variance: float, steps: float) -> Array:
+    """Of (vec Sigma, sigma^2): half the traces of Omega^-1 dOmega Omega^-1 dOmega, in W alone."""
+    d = len(cov)
+    out = np.zeros((d * d + 1, d * d + 1))
+    # tr(W E_ab W E_cd) = W_da W_bc
+    out[:-1, :-1] = 0.5 * point.squares.transpose(1, 2, 3, 0).reshape(d * d, d * d)
+    across = np.einsum("abcd,bc->ad", point.squares, cov)  # sum of W Sigma W
+    second = (point.information - across) / variance  # sum of A'Omega^-2 A
+    out[:-1, -1] = out[-1, :-1] = 0.5 * second.ravel()
+    inverse = (steps - np.sum(cov * point.information)) / variance  # sum of tr Omega^-1
+    out[-1, -1] = 0.5 * (inverse - np.sum(cov * second)) / variance
+    return out
+
+
+def _information(search: _Search, change: Array, lower: Array) -> Array:
+    """The expected information in the coordinates of the data."""
+    info = expected_information(search.point, search.cov, search.variance, search.packed.steps)
+    back = np.kron(lower.T, lower.T)  # Sigma' = lower' Sigma lower
+    out = info.copy()
+    out[:-1, :-1] = back.T @ info[:-1, :-1] @ back
+    out[:-1, -1] = out[-1, :-1] = back.T @ info[:-1, -1]
+    return out
