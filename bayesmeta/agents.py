@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from bayesmeta.checks import InputError, of_type, one_of, whole
 from bayesmeta.environment import Setting
 from bayesmeta.exploration import Exploration, Rule, no_exploration, rescue, until_eigenvalue
-from bayesmeta.learners import KNOWN, KNOWN_MEAN, UNKNOWN, Learner, Moments
-from bayesmeta.policies import Policy, thompson, v_ids
+from bayesmeta.learners import (
+    KNOWN,
+    KNOWN_MEAN,
+    UNKNOWN,
+    Given,
+    Learner,
+    Likelihood,
+    Moments,
+)
+from bayesmeta.policies import Policy, bayes_ucb, greedy, thompson, v_ids
 from bayesmeta.streams import ENVIRONMENT
 
 
@@ -81,11 +89,31 @@ def _rows(suffix: str, policy: Policy) -> list[Agent]:
     ]  # fmt: skip
 
 
+def _ours() -> list[Agent]:
+    """Rows that are not the paper's: likelihood learners, and what makes a comparison fair."""
+    never = no_exploration()
+    return [
+        Agent("REML-TS", thompson(), never, Likelihood(), "KTS", warmup=10,
+              note="ours: learns the prior by restricted likelihood from all steps"),
+        Agent("ML-TS", thompson(), never, Likelihood(restricted=False), "KTS", warmup=10,
+              note="ours: learns the prior by likelihood from all steps"),
+        Agent("KGreedy", greedy(), never, KNOWN, "KGreedy", note="knows the prior, never explores"),
+        Agent("KUCB", bayes_ucb(), never, KNOWN, "KUCB", note="knows the prior, Bayes-UCB"),
+        *[
+            Agent(f"KTS_x{c:g}", thompson(), never, Given(scale=c), "KTS",
+                  note=f"KTS with its prior covariance times {c:g}")
+            for c in (0.5, 0.2, 0.05)
+        ],
+    ]  # fmt: skip
+
+
 ROSTER: dict[str, Agent] = {
-    agent.name: agent for agent in [*_rows("TS", thompson()), *_rows("IDS", v_ids())]
+    agent.name: agent for agent in [*_rows("TS", thompson()), *_rows("IDS", v_ids()), *_ours()]
 }
 """Every row by name."""
 
+OURS = ("REML-TS", "ML-TS")
+"""Rows drawn beside the paper's."""
 FIGURE_1 = ("KTS", "KMTS", "UKTS", "Th-MTS_tau", "All-MTS_tau", "All-MTS")
 """The rows the paper draws."""
 

@@ -6,6 +6,7 @@ agent whose prior comes from somewhere else is one more learner of this shape.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -15,7 +16,9 @@ from bayesmeta.checks import Array, InputError, one_of, real
 from bayesmeta.environment import Setting
 from bayesmeta.estimators import moment
 from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.estimators.fit import fit_likelihood
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.statistics import TaskStatistics
 from bayesmeta.theory.constants import widening_constant
 
 
@@ -50,15 +53,18 @@ class Learner(Protocol):
 class Given:
     """A prior fixed from the start: no learning.
 
-    ``mean`` is "known" (mu_*) or "zero"; ``cov`` is "known" (Sigma_*) or "bound" (lambda_max I).
+    ``mean`` is "known" (mu_*) or "zero"; ``cov`` is "known" (Sigma_*) or "bound" (lambda_max I),
+    multiplied by ``scale``.
     """
 
     mean: str = "known"
     cov: str = "known"
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         one_of("mean", self.mean, ("known", "zero"))
         one_of("cov", self.cov, ("known", "bound"))
+        real("scale", self.scale, least=0.0)
 
     @property
     def all_steps(self) -> bool:
@@ -76,7 +82,7 @@ class Given:
             cov = truth.cov
         else:
             cov = setting.bounds.prior_max * np.eye(d)
-        return PriorEstimate(GaussianPrior(mean, cov), Status.GIVEN)
+        return PriorEstimate(GaussianPrior(mean, self.scale * cov), Status.GIVEN)
 
     def observe(self, memory: PriorEstimate, task: Finished) -> PriorEstimate:
         return memory
@@ -148,3 +154,64 @@ class Moments:
         prior = GaussianPrior.trusted(memory.state.mean.copy(), cov, cholesky)
         status = Status.RAISED if raised else Status.OK
         return PriorEstimate(prior, status, raw, int(memory.state.tasks[1]))
+
+
+class _History:
+    """The statistics of all tasks so far, and the estimate made of the first of them."""
+
+    def __init__(self, dim: int) -> None:
+        self.gram, self.moment = np.empty((16, dim, dim)), np.empty((16, dim))
+        self.tasks, self.next_fit = 0, 0
+        self.estimate: PriorEstimate | None = None
+
+    def add(self, task: Finished) -> None:
+        if self.tasks == len(self.gram):
+            self.gram = np.concatenate([self.gram, np.empty_like(self.gram)])
+            self.moment = np.concatenate([self.moment, np.empty_like(self.moment)])
+        self.gram[self.tasks], self.moment[self.tasks] = task.gram, task.moment
+        self.tasks += 1
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The prior of largest (restricted) likelihood, from all steps of all tasks.
+
+    The likelihood is unharmed by adaptive choices of actions, so no step need be forced, and a task
+    need not determine its theta. Refits whenever the tasks have grown by the factor ``growth``: the
+    total cost stays linear in their number.
+    """
+
+    restricted: bool = True
+    growth: float = 1.1
+
+    def __post_init__(self) -> None:
+        real("growth", self.growth, above=1.0)
+
+    @property
+    def all_steps(self) -> bool:
+        return True
+
+    def start(self, setting: Setting) -> _History:
+        return _History(setting.dim)
+
+    def observe(self, memory: _History, task: Finished) -> _History:
+        memory.add(task)
+        return memory
+
+    def estimate(
+        self, memory: _History, setting: Setting, rng: np.random.Generator
+    ) -> PriorEstimate:
+        n = memory.tasks
+        if n < 2:
+            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
+        if memory.estimate is None or n >= memory.next_fit:
+            old = memory.estimate
+            stats = TaskStatistics.trusted(memory.gram[:n], memory.moment[:n])
+            memory.estimate = fit_likelihood(
+                stats,
+                setting.noise_sd**2,
+                self.restricted,
+                start=None if old is None else (old.prior.mean, old.prior.cov),
+            )
+            memory.next_fit = math.ceil(n * self.growth)
+        return memory.estimate

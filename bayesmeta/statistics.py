@@ -55,6 +55,15 @@ class TaskStatistics:
                     raise InputError(f"{name} must be {size} different labels, got {labels!r:.80}")
                 object.__setattr__(self, name, labels)
 
+    @classmethod
+    def trusted(cls, gram: Array, moment: Array) -> TaskStatistics:
+        """Wrap arrays known to be valid (a learner's own memory) without checking them."""
+        stats = object.__new__(cls)
+        stats.__dict__.update(
+            gram=gram, moment=moment, count=None, energy=None, tasks=None, features=None
+        )
+        return stats
+
     def __len__(self) -> int:
         return int(self.moment.shape[0])
 

@@ -57,7 +57,7 @@ def fit_prior(
     whole("threads", threads, least=1)
     variance = None if noise_sd is None else real("noise_sd", noise_sd, above=0.0) ** 2
     if method in ("ml", "reml"):
-        return _likelihood(stats, variance, method == "reml", threads)
+        return fit_likelihood(stats, variance, method == "reml", threads=threads)
     if method == "gls":
         return _gls(stats, variance, cov, threads)
     return _moment(stats, variance, method, widening, horizon, bounds)
@@ -166,10 +166,16 @@ def _estimate(mean: Array, cov: Array, status: Status, facts: dict[str, object])
     return PriorEstimate(prior, status, **facts)  # type: ignore[arg-type]
 
 
-def _likelihood(
-    stats: TaskStatistics, variance: float | None, restricted: bool, threads: int
+def fit_likelihood(
+    stats: TaskStatistics,
+    variance: float | None,
+    restricted: bool,
+    *,
+    start: tuple[Array, Array] | None = None,
+    threads: int = 1,
 ) -> PriorEstimate:
-    fit = maximise(stats, variance, restricted=restricted, threads=threads)
+    """``ml`` or ``reml``; ``start`` is a mean and covariance to begin at."""
+    fit = maximise(stats, variance, restricted=restricted, start=start, threads=threads)
     status = Status.OK
     if fit.rank < stats.dim:
         status = Status.BOUNDARY
@@ -206,7 +212,7 @@ def _gls(
     stats: TaskStatistics, variance: float | None, cov: ArrayLike | None, threads: int
 ) -> PriorEstimate:
     if cov is None:
-        return _likelihood(stats, variance, True, threads)
+        return fit_likelihood(stats, variance, True, threads=threads)
     variance = pooled_variance(stats) if variance is None else variance
     given = GaussianPrior(np.zeros(stats.dim), covariance("cov", cov, stats.dim))
     packed = pack(stats, np.eye(stats.dim))
