@@ -186,13 +186,12 @@ def run_cell(
     """Compute a cell, wherever this is; whatever the function raises is a result, too."""
     with _alone:
         start = time.perf_counter()
-        by = versions() | _source_of(function)
         try:
             data = _checked(function(json.loads(settings), seed))
         except (Exception, SystemExit) as error:
             text = traceback.format_exc()[-20_000:]
-            return Result(None, time.perf_counter() - start, by, one_line(error), text)
-        return Result(data, time.perf_counter() - start, by)
+            return Result(None, time.perf_counter() - start, versions(), one_line(error), text)
+        return Result(data, time.perf_counter() - start, versions())
 
 
 def one_line(error: BaseException) -> str:
@@ -200,13 +199,12 @@ def one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:500]
 
 
-def _source_of(function: Callable[..., Any]) -> dict[str, str]:
+def source_of(function: Callable[..., Any]) -> dict[str, str]:
     """The digest of the file of a function that is not ours, so that an edit shows."""
-    module = sys.modules.get(function.__module__)
-    file = getattr(module, "__file__", None)
+    file = getattr(sys.modules.get(function.__module__), "__file__", None)
     if file is None or function.__module__.startswith("bayesmeta."):
         return {}
-    return {"study": blake2b(Path(file).read_bytes(), digest_size=6).hexdigest()}
+    return {Path(file).name: blake2b(Path(file).read_bytes(), digest_size=6).hexdigest()}
 
 
 _APPLIED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "calendar"}

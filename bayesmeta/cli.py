@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; exit code 0 done, 1 not all, 2 bad input (one line says what), 130 Ctrl-C."""
     options = _parser().parse_args(arguments)
+    with suppress(ValueError):  # not in the main thread: there nobody sends signals
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's Ctrl-C
     try:
         return int(options.command(options))
     except InputError as error:
@@ -267,6 +270,7 @@ def _study_status(options: argparse.Namespace) -> int:
 def _study_collect(options: argparse.Namespace) -> int:
     from bayesmeta.gather import collect, collect_kept
     from bayesmeta.records import write_record
+    from bayesmeta.study import study_status
 
     study, folder = _find(options)
     if options.record and not study.record:
@@ -278,7 +282,8 @@ def _study_collect(options: argparse.Namespace) -> int:
     data = collected(study, folder, partial=options.partial)
     write_record(data, out)
     sizes = ", ".join(f"{size} {name}" for name, size in data.sizes.items())
-    print(f"wrote {out} ({sizes})")
+    missing = study_status(study, folder).total - study_status(study, folder).done
+    print(f"wrote {out} ({sizes})" + (f"; {missing} cells are missing" if missing else ""))
     return 0
 
 

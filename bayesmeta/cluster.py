@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import pickle
+import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -73,7 +75,10 @@ def _ask(client: Any, name: str) -> dict[str, int]:
     try:
         threads: dict[str, int] = client.nthreads()
     except Exception as error:
-        raise InputError(f"{name} went away ({_line(error)}); start it again") from None
+        raise InputError(
+            f"{name} went away ({_line(error)}); start it and its workers again, then run the same "
+            "command"
+        ) from None
     return threads
 
 
@@ -82,19 +87,35 @@ def _line(error: BaseException) -> str:
 
 
 @contextmanager
-def dask(scheduler: str | None, count: int | None) -> Iterator[tuple[Dask, list[str]]]:
-    """The cluster at a scheduler's address, or one of ``count`` processes here; and notes on it."""
+def dask(
+    scheduler: str | None, count: int | None, function: Callable[..., Any]
+) -> Iterator[tuple[Dask, list[str]]]:
+    """The cluster at a scheduler's address, or one of ``count`` processes here; and notes on it.
+
+    The module of ``function`` travels with it, unless it is ours: workers need no copy of it, and
+    one that has run an earlier state of it does not run that again.
+    """
+    if scheduler is not None and not re.fullmatch(r"(\w+://)?[^\s/:]+:\d+|tls://.+", scheduler):
+        raise InputError(
+            f"scheduler must be an address such as tcp://127.0.0.1:8786, got {scheduler!r}"
+        )
     try:
+        import cloudpickle
         import distributed
     except ImportError:
         raise InputError(
             "Dask is not installed; add it with: pip install 'bayesmeta[dask]'"
         ) from None
-    log = logging.getLogger("distributed")
-    level = log.level
-    log.setLevel(logging.CRITICAL)  # what happens is said here, once
+    logs = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)  # what happens is said here, once
+    module = sys.modules.get(function.__module__)
+    travels = module is not None and not function.__module__.startswith("bayesmeta.")
     cluster = client = None
     try:
+        if travels:
+            cloudpickle.register_pickle_by_value(module)
         if scheduler is None:
             name = f"a Dask cluster of {count} processes"
             try:
@@ -119,13 +140,21 @@ def dask(scheduler: str | None, count: int | None) -> Iterator[tuple[Dask, list[
                 f"cannot reach {name} within {PATIENCE:g} s ({_line(error)}); is it running, and "
                 "is this its address (dask scheduler prints it)?"
             ) from None
-        yield Dask(client, name), _notes(_ask(client, name))
+        threads = _ask(client, name)
+        if not threads:
+            logging.getLogger("bayesmeta").warning(
+                "%s has no workers yet; waiting for up to %g s", name, WAIT_FOR_WORKERS
+            )
+        yield Dask(client, name), _notes(threads)
     finally:
+        if travels:
+            cloudpickle.unregister_pickle_by_value(module)
         if client is not None:
             client.close(timeout=5)
         if cluster is not None:
             cluster.close(timeout=10)
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
 
 
 def _notes(threads: dict[str, int]) -> list[str]:

@@ -110,7 +110,10 @@ def each[K](
             finished.append((key, future))
         yield from finished
         if lost:
-            raise InputError(f"{workers.name} went away while it worked; start it again")
+            raise InputError(
+                f"{workers.name} went away while it worked; start it and its workers again, then "
+                "run the same command"
+            )
         watch()
 
 
@@ -243,7 +246,8 @@ class Processes:
             if idle is None:
                 self._all.append(process)
             try:
-                process.future = process.pool.submit(call, *arguments)
+                with _ctrl_c_later():  # a process that starts knows no better than to complain
+                    process.future = process.pool.submit(call, *arguments)
             except BrokenProcessPool:  # it died while idle
                 self._all.remove(process)
                 continue
@@ -270,6 +274,19 @@ class Processes:
     def end(self) -> None:
         for process in self._all:
             process.end()
+
+
+@contextmanager
+def _ctrl_c_later() -> Iterator[None]:
+    """Hold Ctrl-C back here, and for good in processes started meanwhile."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
 
 def _start_worker(fraction: Any) -> None:

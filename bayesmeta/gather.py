@@ -32,7 +32,7 @@ def collect(study: Study, folder: Path | str, *, partial: bool = False) -> xr.Da
             f"{len(tasks) - len(here)} of {len(tasks)} cells of {study.name} are not in {folder}"
             + "".join(f" ({file.name} is damaged)" for file in damaged)
             + "; run the study first"
-            + (", or collect what is there (partial)" if here else "")
+            + (", or collect what is there with partial (--partial)" if here else "")
         )
     places = [found[task.key] for task in here]
     data = _shared_coords(Store(folder).read(places))

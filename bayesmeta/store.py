@@ -224,7 +224,9 @@ class Store:
 
         path, manifest = self.folder / "lock", self.folder / "manifest.json"
         if manifest.exists() and "study" not in self.manifest():
-            raise InputError(f"{manifest} is not a study's; choose another folder")
+            raise InputError(
+                f"{manifest} is not a study's, or damaged; remove it, or choose another folder"
+            )
         self._made = [p for p in (self.folder, self.cells, path, manifest) if not p.exists()]
         writable_folder(self.cells)
         with path.open("a+") as file:

@@ -25,6 +25,7 @@ from bayesmeta.cells import (
     one_line,
     plain,
     run_cell,
+    source_of,
     tasks_of,
 )
 from bayesmeta.checks import InputError, of_type, whole
@@ -125,11 +126,13 @@ class _Run:
 
     def __init__(self, study: Study, store: Store, keys: set[str], retry_failed: bool) -> None:
         self.study, self.store, self.total = study, store, len(keys)
+        self.source = source_of(study.function)
         found, damaged = store.find()
         self.notes = [_aside(file) for file in damaged]
         self.done = keys & set(found)
         self.before = len(self.done)
-        self.notes += _other_versions(Counter(found[key].versions for key in self.done))
+        made_by = Counter(found[key].versions for key in self.done)
+        self.notes += _other_versions(made_by, versions() | self.source)
         missing = keys - self.done
         self.failures = {k: _short(f) for k, f in store.failures().items() if k in missing}
         self.skip = set() if retry_failed else set(self.failures)
@@ -174,7 +177,7 @@ class _Run:
         if scheduler is not None or dask is not None:
             from bayesmeta import cluster
 
-            workers, notes = stack.enter_context(cluster.dask(scheduler, dask))
+            workers, notes = stack.enter_context(cluster.dask(scheduler, dask, self.study.function))
             self.notes += notes
             return workers
         if jobs == 1:
@@ -194,15 +197,15 @@ class _Run:
         if isinstance(error, ImportError):
             raise InputError(
                 f"a worker of {workers.name} cannot import what the study needs ({error}); install "
-                "the same bayesmeta there, and the module of the function"
+                "the same packages there, or start it with PYTHONPATH set"
             ) from None
         self.ended += 1
         result = future.result() if error is None else Result(None, 0.0, {}, one_line(error))
         if result.data is None:
             self._note(Failure(task.id, task.key, result.error, result.traceback))
             return
-        text = json.dumps(result.versions)
-        if _differ(result.versions):
+        text = json.dumps(result.versions | self.source)
+        if result.versions != versions():
             self.elsewhere[text] += 1
         cell = Cell(task.id, task.key, task.settings, result.seconds, text, result.data)
         self.store.add(cell)
@@ -240,7 +243,7 @@ class _Run:
             self.failures = {k: f for k, f in self.failures.items() if k not in self.done}
             session |= {"ended": _now(), "cells": len(self.done) - self.before}
             self._write_manifest()
-            self.notes += _other_versions(self.elsewhere)
+            self.notes += _other_versions(self.elsewhere, versions() | self.source)
 
     def _write_manifest(self) -> None:
         study = self.study
@@ -295,38 +298,33 @@ def _aside(file: Path) -> str:
     return f"{file} is damaged: it was renamed to {file.name}.damaged, and its cells run again"
 
 
-def _differ(made_by: dict[str, str]) -> bool:
-    """Whether a cell was made by other versions than this driver's."""
-    return {name: text for name, text in made_by.items() if name != "study"} != versions()
-
-
-def _other_versions(counts: Counter[str]) -> list[str]:
-    """What to say of results that other versions made."""
+def _other_versions(counts: Counter[str], now: dict[str, str]) -> list[str]:
+    """What to say of results that other versions made, or another state of the study's file."""
     found = [(json.loads(text), count) for text, count in counts.items()]
-    sources = {made_by.get("study") for made_by, _ in found}
-    notes = [
-        f"{count} cells were made by other versions ({changes(made_by, versions())}); to make them "
-        "anew, use an empty folder"
+    return [
+        f"{count} cells were made by other versions ({changes(made_by, now)}); to make them anew, "
+        "use an empty folder"
         for made_by, count in found
-        if _differ(made_by)
+        if made_by != now
     ]
-    if len(sources) > 1:
-        notes.append("the file of the study's function was edited between cells")
-    return notes
 
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C back until the block is through; a second one would come too late to harm."""
+    """Hold Ctrl-C (and a request to end, where that is taken for one) back until the block ends."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     held: list[Any] = []
-    old = signal.signal(signal.SIGINT, lambda *_: held.append(None))
+    kinds = [signal.SIGINT]
+    if signal.getsignal(signal.SIGTERM) is signal.default_int_handler:
+        kinds.append(signal.SIGTERM)
+    old = [(kind, signal.signal(kind, lambda *_: held.append(None))) for kind in kinds]
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, old)
+        for kind, handler in old:
+            signal.signal(kind, handler)
     if held:
         raise KeyboardInterrupt
 
@@ -340,7 +338,8 @@ def study_status(study: Study, folder: Path | str) -> Report:
     missing = keys - done
     failures = [_short(f) for key, f in store.failures().items() if key in missing]
     notes = [f"{file} is damaged; its cells will be run again" for file in damaged]
-    notes += _other_versions(Counter(found[key].versions for key in done))
+    made_by = Counter(found[key].versions for key in done)
+    notes += _other_versions(made_by, versions() | source_of(study.function))
     return Report(study.name, store.folder, len(keys), len(done), failures, 0, notes)
 
 

@@ -70,11 +70,12 @@ def test_failures_are_shown_and_tell_by_the_exit_code(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["run", "figure2"], ["unknown study 'figure2'", "did you mean 'figure1'?"]),
-        (["status", "nothing"], ["unknown study 'nothing'", "figure1-ids"]),
-        (["collect", "no.module:study"], ["no study 'no.module:study'", "module:variable"]),
-        (["run", "tests.example_cells:none"], ["no study", "none"]),
-        (["run", "tests.example_cells:not_a_study"], ["is a int, not a Study"]),
+        (["run", "figure2"], ["unknown study", "'figure2'", "did you mean 'figure1'?"]),
+        (["status", "nothing"], ["'nothing'", "figure1-ids", "module:variable"]),
+        (["collect", "no_module:study"], ["cannot import 'no_module'", "ModuleNotFoundError"]),
+        (["run", "./my_study.py:study"], ["is not module:variable", "without .py"]),
+        (["run", "tests.example_cells:none"], ["has no 'none'"]),
+        (["run", "tests.example_cells:not_a_study"], ["is not a Study but of type int"]),
         (["run", SLOW, "--jobs", "0"], ["--jobs must be at least 1"]),
         (["run", SLOW, "--dask", "0"], ["--dask must be at least 1"]),
         (["run", SLOW, "--jobs", "2", "--scheduler", "x"], ["not allowed with argument"]),
@@ -96,8 +97,12 @@ def test_bad_input_is_refused_in_one_line(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
-    """SIGINT to a real driver with two processes: code 130, its cells kept, and it goes on."""
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path, kind: signal.Signals) -> None:
+    """To a real driver with two processes: code 130, its cells kept, and it goes on.
+
+    SIGINT to the group, as a terminal sends it; SIGTERM to the driver, as a batch system does.
+    """
     command = [sys.executable, "-m", "bayesmeta.cli", "study", "run", SLOW, "--jobs", "2"]
     command += ["--folder", str(tmp_path / "out")]
     driver = subprocess.Popen(
@@ -105,7 +110,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     )
     cells = tmp_path / "out" / "cells"
     assert wait_until(lambda: cells.is_dir() and any(cells.glob("[!.]*.nc")), 60)
-    os.killpg(driver.pid, signal.SIGINT)  # as a terminal does: to the workers, too
+    (os.killpg if kind is signal.SIGINT else os.kill)(driver.pid, kind)
     _, said = driver.communicate(timeout=30)
     assert driver.returncode == 130 and "Traceback" not in said
     done = bm.study_status(slow, tmp_path / "out").done

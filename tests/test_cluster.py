@@ -145,17 +145,32 @@ def test_cells_may_use_dask_themselves(serial: xr.Dataset, tmp_path: Path) -> No
 def test_a_module_that_workers_lack_stops_the_study(
     dask: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One clear word instead of a failure for every cell."""
-    (tmp_path / "only_here.py").write_text("def cell(settings, seed):\n    pass\n")
+    """One clear word instead of a failure for every cell. The function's own module travels."""
+    (tmp_path / "helper_here.py").write_text("import xarray as xr\n")
+    (tmp_path / "only_here.py").write_text(
+        "import helper_here\n\n\ndef cell(settings, seed):\n    return helper_here.xr.Dataset()\n"
+    )
+    (tmp_path / "travels.py").write_text(
+        "import xarray as xr\n\n\ndef inner():\n    return xr.Dataset({'x': 1})\n\n\n"
+        "def cell(settings, seed):\n    return inner()\n"
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     import only_here  # type: ignore[import-not-found]
+    import travels  # type: ignore[import-not-found]
 
     dask.add_worker()
     study = bm.Study("lacking", bm.grid(run=range(4)), only_here.cell, 0, ("run",))
-    with pytest.raises(bm.InputError, match=r"cannot import .*only_here.*module of the function"):
+    with pytest.raises(bm.InputError, match=r"cannot import .*helper_here.*PYTHONPATH"):
         bm.run_study(study, tmp_path / "out", scheduler=dask.address)
     assert not (tmp_path / "out").exists()
-    monkeypatch.delitem(sys.modules, "only_here")
+    good = bm.Study("travelling", bm.grid(run=range(2)), travels.cell, 0, ("run",))
+    assert bm.run_study(good, tmp_path / "one", scheduler=dask.address).complete
+    monkeypatch.setattr(travels, "inner", lambda: xr.Dataset({"x": 2}))  # edited and loaded anew
+    assert bm.run_study(good, tmp_path / "two", scheduler=dask.address).complete
+    assert (bm.collect(good, tmp_path / "one").x == 1).all()
+    assert (bm.collect(good, tmp_path / "two").x == 2).all()
+    for name in ("only_here", "helper_here", "travels"):
+        monkeypatch.delitem(sys.modules, name)
 
 
 def test_an_unreachable_scheduler_is_told_after_a_bounded_wait(
@@ -164,10 +179,13 @@ def test_an_unreachable_scheduler_is_told_after_a_bounded_wait(
     """Nothing listens there; nothing is left behind."""
     monkeypatch.setattr(cluster, "PATIENCE", 1.0)
     start = time.monotonic()
-    for address in (f"tcp://127.0.0.1:{free_port()}", "nonsense", "tcp://"):
-        with pytest.raises(bm.InputError, match="cannot reach the Dask scheduler at"):
-            bm.run_study(small_study(2), tmp_path / "out", scheduler=address)
+    with pytest.raises(bm.InputError, match="cannot reach the Dask scheduler at"):
+        address = f"tcp://127.0.0.1:{free_port()}"
+        bm.run_study(small_study(2), tmp_path / "out", scheduler=address)
     assert time.monotonic() - start < 30
+    for address in ("nonsense", "tcp://", "", "tcp://127.0.0.1"):
+        with pytest.raises(bm.InputError, match="scheduler must be an address such as"):
+            bm.run_study(small_study(2), tmp_path / "out", scheduler=address)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -484,9 +484,11 @@ def test_an_edited_study_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     study = bm.Study("edited", bm.grid(run=range(2)), edited_study.cell, 0, ("run",))
     run(replace(study, cells=bm.grid(run=[0])), tmp_path / "out")
     module.write_text(text + "# changed\n")
+    report = run(study, tmp_path / "out")
+    assert report.complete and "edited_study.py" in report.notes[0]
     assert run(study, tmp_path / "out").complete
     (note,) = bm.study_status(study, tmp_path / "out").notes
-    assert "edited between cells" in note
+    assert "1 cells were made by other versions (edited_study.py" in note
     monkeypatch.delitem(sys.modules, "edited_study")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from bayesmeta.cells import Study
+from bayesmeta.cells import Study, one_line
 from bayesmeta.checks import InputError, one_of
 
 MODULES = ("figure1",)
@@ -20,15 +20,17 @@ def all_studies() -> dict[str, Study]:
 def find_study(name: str) -> Study:
     """A study by its name, or one's own as ``module:variable``."""
     if ":" not in name:
-        return all_studies()[one_of("study", name, all_studies())]
+        return all_studies()[one_of("study (one's own is module:variable)", name, all_studies())]
     module, _, variable = name.partition(":")
+    if not all(part.isidentifier() for part in [*module.split("."), variable]):
+        raise InputError(f"{name!r} is not module:variable, such as my_study:study (without .py)")
     try:
         loaded = import_module(module)
-    except (ModuleNotFoundError, ValueError) as error:
-        raise InputError(f"no study {name!r} ({error}); write module:variable") from None
+    except Exception as error:
+        raise InputError(f"cannot import {module!r}: {one_line(error)}") from error
     if not hasattr(loaded, variable):
-        raise InputError(f"no study {name!r} (the module has no {variable!r})")
+        raise InputError(f"module {module!r} has no {variable!r}")
     found = getattr(loaded, variable)
     if not isinstance(found, Study):
-        raise InputError(f"{name!r} is a {type(found).__name__}, not a Study")
+        raise InputError(f"{name!r} is not a Study but of type {type(found).__name__}")
     return found
