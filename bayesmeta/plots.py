@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from bayesmeta.estimators.estimate import PriorEstimate
+    from bayesmeta.statistics import TaskStatistics
+
 
 class Look(NamedTuple):
     """How an agent is drawn: readable without its colour."""
@@ -100,6 +103,54 @@ def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
     )
     figure.supxlabel(
         f"{bars}; exact zeros are not drawn on log scales",
+        fontsize=9, color="#555555",
+    )  # fmt: skip
+    return figure
+
+
+def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
+    """Every task's own estimate and its shrunken one, feature by feature, with the prior.
+
+    Open circles: least squares, where a task determines it. Dots with bars: posterior mean and 95%
+    interval under the estimated prior, whose mean and 95% range are the line and the band.
+    """
+    from matplotlib.figure import Figure
+
+    from bayesmeta.estimators.fit import task_posteriors
+    from bayesmeta.fitted import feature_names, task_names
+
+    mean, cov = task_posteriors(stats, estimate)
+    sd = np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
+    own = np.full_like(mean, np.nan)
+    good = np.linalg.matrix_rank(stats.gram, hermitian=True) == stats.dim
+    own[good] = np.linalg.solve(stats.gram[good], stats.moment[good][..., None])[..., 0]
+    names, labels = feature_names(stats), task_names(stats)
+    n, d = len(stats), stats.dim
+    order = np.argsort(mean[:, -1])
+    if n > 60:  # evenly spaced in rank: a figure, not a phone book
+        order = order[np.linspace(0, n - 1, 60).round().astype(int)]
+    rows = np.arange(len(order))
+    figure = Figure(figsize=(1.6 + 3.6 * d, 1.8 + 0.19 * len(order)), layout="constrained")
+    panels = figure.subplots(1, d, sharey=True, squeeze=False)[0]
+    for i, axes in enumerate(panels):
+        centre, spread = estimate.prior.mean[i], 1.96 * np.sqrt(max(estimate.prior.cov[i, i], 0.0))
+        axes.axvspan(centre - spread, centre + spread, color="#0072B2", alpha=0.10, linewidth=0)
+        axes.axvline(centre, color="#0072B2", linewidth=1.2)
+        axes.errorbar(
+            mean[order, i], rows, xerr=1.96 * sd[order, i], fmt="o", color="#000000", markersize=4,
+            elinewidth=1, capsize=0,
+        )  # fmt: skip
+        axes.plot(own[order, i], rows, "o", color="#D55E00", markersize=5, fillstyle="none")
+        axes.set(xlabel=f"coefficient of {names[i]}", title=names[i])
+        axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    panels[0].set_yticks(rows, [labels[j] for j in order], fontsize=8)
+    panels[0].set_ylabel("task" if n <= 60 else f"task (60 of {n}, evenly by rank)")
+    figure.supxlabel(
+        "dot and bar: shrunken estimate, 95% interval    open circle: the task's own least squares"
+        "\nline and band: prior mean, and where 95% of tasks lie",
         fontsize=9, color="#555555",
     )  # fmt: skip
     return figure

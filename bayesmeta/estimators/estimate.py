@@ -55,6 +55,11 @@ class PriorEstimate(NamedTuple):
     iterations: int | None = None
 
     @property
+    def usable(self) -> bool:
+        """Whether the estimate is a prior: its covariance has no negative eigenvalue."""
+        return self.status is not Status.NOT_POSITIVE_DEFINITE
+
+    @property
     def mean_sd(self) -> Array | None:
         """Standard errors of the estimated mean."""
         return None if self.mean_cov is None else np.sqrt(np.diag(self.mean_cov))

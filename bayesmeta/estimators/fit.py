@@ -161,8 +161,8 @@ def _clip(symmetric: Array) -> Array:
 
 def _estimate(mean: Array, cov: Array, status: Status, facts: dict[str, object]) -> PriorEstimate:
     """The estimate as it is: a matrix with negative eigenvalues is handed out, and said so."""
-    usable = status is not Status.NOT_POSITIVE_DEFINITE
-    prior = GaussianPrior(mean, cov) if usable else GaussianPrior.unusable(mean, cov)
+    good = status is not Status.NOT_POSITIVE_DEFINITE
+    prior = GaussianPrior(mean, cov) if good else GaussianPrior.unusable(mean, cov)
     return PriorEstimate(prior, status, **facts)  # type: ignore[arg-type]
 
 

