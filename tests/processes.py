@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+
+def hear_ctrl_c() -> None:
+    """For ``preexec_fn``: a process started in the background would otherwise ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def in_session(session: int) -> dict[int, str]:

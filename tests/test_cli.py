@@ -17,7 +17,7 @@ import bayesmeta as bm
 from bayesmeta.agents import ROSTER
 from bayesmeta.cli import main
 from bayesmeta.studies import figure1
-from tests.processes import in_session, wait_until
+from tests.processes import hear_ctrl_c, in_session, wait_until
 
 TINY = ["reproduce", "--runs", "2", "--tasks", "20", "--jobs", "1", "--agents", "KTS,UKTS"]
 
@@ -218,7 +218,7 @@ class Long:
         with self.log.open("w") as log:
             self.driver = subprocess.Popen(
                 [*command, "--out", str(self.out)],
-                stdout=log, stderr=log, start_new_session=True,
+                stdout=log, stderr=log, start_new_session=True, preexec_fn=hear_ctrl_c,
             )  # fmt: skip
 
     def workers_at_work(self) -> bool:

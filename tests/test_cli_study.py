@@ -15,7 +15,7 @@ import bayesmeta as bm
 from bayesmeta.streams import cell_seed
 from bayesmeta.studies import all_studies, figure1, find_study
 from tests.example_cells import slow
-from tests.processes import wait_until
+from tests.processes import hear_ctrl_c, wait_until
 from tests.test_cli import run
 
 ROOT = Path(__file__).parent.parent
@@ -106,7 +106,12 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path, kind: signal.Signals) -> None:
     command = [sys.executable, "-m", "bayesmeta.cli", "study", "run", SLOW, "--jobs", "2"]
     command += ["--folder", str(tmp_path / "out")]
     driver = subprocess.Popen(
-        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=hear_ctrl_c,
     )
     cells = tmp_path / "out" / "cells"
     assert wait_until(lambda: cells.is_dir() and any(cells.glob("[!.]*.nc")), 60)
