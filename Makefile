@@ -37,11 +37,12 @@ notebooks: setup  ## execute the notebooks in place
 bench: setup  ## measure speed as ratios, and record them in benchmarks/
 	$(PYTHON) benchmarks/run.py
 
-record: setup  ## run the recorded studies again and write analyses/ (20 minutes)
-	for study in figure1 figure1-orderings figure1-ids figure1-definiteness; do \
+record: setup  ## run the recorded studies again and write analyses/ (half an hour)
+	for study in figure1 figure1-orderings figure1-ids figure1-definiteness estimators; do \
 	  .venv/bin/bayesmeta study run $$study && .venv/bin/bayesmeta study collect $$study --record || exit; \
 	done
 	$(PYTHON) analyses/figure1/report.py
+	$(PYTHON) analyses/estimators/report.py
 
 lock: setup  ## compile requirements.lock from pyproject.toml
 	@if uv --version >/dev/null 2>&1; then uv=uv; else uv=.uv/bin/uv; fi; \

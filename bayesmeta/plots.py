@@ -156,6 +156,63 @@ def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
     return figure
 
 
+_METHOD_LOOKS = {
+    "moment": Look("moment, eq. (11)", "#0072B2", "-", "D"),
+    "moment-clipped": Look("clipped", "#56B4E9", (0, (1, 1)), "^"),
+    "moment-widened": Look("widened, eq. (12)", "#777777", (0, (5, 1, 1, 1)), "v"),
+    "split": Look("split halves", "#E69F00", (0, (6, 2)), "s"),
+    "ml": Look("ML", "#009E73", (0, (3, 1)), "P"),
+    "reml": Look("REML", "#D55E00", "-", "o"),
+}
+
+
+def figure_estimators(record: xr.Dataset, d: int) -> Figure:
+    """Error of the estimated covariance, and how often it is none, against the number of tasks."""
+    from matplotlib.figure import Figure
+
+    rules = record.rule.values.tolist()
+    figure = Figure(figsize=(14.5, 6.6), layout="constrained")
+    panels = figure.subplots(2, len(rules), sharex=True, sharey="row")
+    for column, rule in enumerate(rules):
+        upper, lower = panels[:, column]
+        here = record.sel(d=d, rule=rule)
+        for method, style in _METHOD_LOOKS.items():
+            one = here.sel(estimator=method)
+            options: dict[str, Any] = {
+                "color": style.color, "linestyle": style.line, "marker": style.marker,
+                "markersize": 4.5, "linewidth": 1.6,
+            }  # fmt: skip
+            upper.plot(record.n, one.cov_rmse, **options)
+            if method in ("moment", "moment-widened", "split"):
+                lower.plot(record.n, 100 * one.not_psd, **options)
+        what = "until threshold" if rule == "threshold" else f"{rule.removeprefix('tau=')} steps"
+        upper.set(xscale="log", yscale="log", title=f"exploration: {what}")
+        lower.set(xlabel="tasks $n$ (log scale)", ylim=(-4, 104))
+        for axes in (upper, lower):
+            axes.grid(True, color="#e6e6e6", linewidth=0.6)
+            for side in ("top", "right"):
+                axes.spines[side].set_visible(False)
+    panels[0, 0].set_ylabel("RMSE of the worst entry\nof the covariance (log scale)")
+    panels[1, 0].set_ylabel("estimates with a\nnegative eigenvalue (%)")
+    last = record.sel(d=d, rule=rules[-1]).isel(n=-1)
+    ends = [
+        (float(last.cov_rmse.sel(estimator=method)), style)
+        for method, style in _METHOD_LOOKS.items()
+    ]
+    _label_ends(panels[0, -1], ends, log=True)
+    lows = [
+        (float(100 * last.not_psd.sel(estimator=method)), _METHOD_LOOKS[method])
+        for method in ("moment", "moment-widened", "split")
+    ]
+    _label_ends(panels[1, -1], lows, log=False)
+    figure.supxlabel(
+        f"d = {d}; clipped, ML and REML never have a negative eigenvalue; a line that is missing "
+        "or stops: the method cannot be used there",
+        fontsize=9, color="#555555",
+    )  # fmt: skip
+    return figure
+
+
 def _lines(
     axes: Axes, values: xr.DataArray, agents: Sequence[str], points: Any, log: bool = False
 ) -> None:

@@ -146,3 +146,48 @@ def test_records_are_small(path: Path) -> None:
 def test_figures_are_small(path: Path) -> None:
     """Committed figures stay under 500 kB."""
     assert path.stat().st_size < 500_000
+
+
+def test_estimators_are_complete_and_current() -> None:
+    """Every cell of the study; one corner of it, run again, gives what is recorded."""
+    from bayesmeta.studies import estimators
+
+    (study,) = estimators.STUDIES
+    record = bm.read_record(ROOT / "analyses" / study.record)
+    assert record.n.values.tolist() == list(estimators.SIZES)
+    assert record.rule.values.tolist() == list(estimators.RULES)
+    assert record.estimator.values.tolist() == list(estimators.METHODS)
+    assert (
+        record.d.values.tolist() == [2, 5, 10]
+        and (record.available.sel(estimator="reml") == 1).all()
+    )
+    corner = {"d": 2, "rule": "tau=20", "n": 10}
+    cells = {k: v for k, v in study.cells.items() if corner.items() <= v.items()}
+    assert len(cells) == 20
+    runs = [
+        estimators.estimate_all(dict(settings), cell_seed(study.seed, name))
+        for name, settings in cells.items()
+    ]
+    now = estimators.summary(xr.concat(runs, "run")).drop_vars("milliseconds")
+    then = record.sel(corner).drop_vars(["milliseconds", *corner])
+    for name in now.data_vars:
+        np.testing.assert_allclose(now[name], then[name], rtol=1e-6, atol=1e-9, err_msg=str(name))
+
+
+def test_estimators_say_what_was_recorded_of_them() -> None:
+    """Moments and split halves are unbiased as far as the study can tell; likelihood errs less."""
+    record = bm.read_record(ROOT / "analyses" / "estimators" / "estimators.nc")
+    error = record.cov_rmse.sel(d=5, n=1000)
+    assert (error.sel(estimator="reml") <= 1.1 * error.sel(estimator="moment")).all()
+    assert float(error.sel(estimator="reml", rule="threshold")) < 0.7 * float(
+        error.sel(estimator="moment", rule="threshold")
+    )
+    assert float(record.not_psd.sel(estimator="moment", rule="threshold", d=5, n=100)) > 0.5
+    assert (record.not_psd.sel(estimator=["moment-clipped", "ml", "reml"]) == 0).all()
+
+
+def test_estimators_report_is_generated() -> None:
+    """The README is what the record gives today."""
+    report = load(ROOT / "analyses" / "estimators" / "report.py")
+    record = bm.read_record(ROOT / "analyses" / "estimators" / "estimators.nc")
+    assert (ROOT / "analyses" / "estimators" / "README.md").read_text() == report.readme(record)
