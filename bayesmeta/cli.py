@@ -307,7 +307,8 @@ def _study_collect(options: argparse.Namespace) -> int:
     data = collected(study, folder, partial=options.partial)
     write_record(data, out)
     sizes = ", ".join(f"{size} {name}" for name, size in data.sizes.items())
-    missing = study_status(study, folder).total - study_status(study, folder).done
+    status = study_status(study, folder)
+    missing = status.total - status.done
     print(f"wrote {out} ({sizes})" + (f"; {missing} cells are missing" if missing else ""))
     return 0
 

@@ -53,14 +53,7 @@ class GaussianPrior:
                 "this estimate of the prior covariance has negative eigenvalues, so it is no "
                 "covariance; use moment-clipped, ml or reml"
             )
-        try:
-            return np.linalg.cholesky(self.cov)
-        except np.linalg.LinAlgError:
-            values, vectors = np.linalg.eigh(self.cov)
-            half = vectors * np.sqrt(np.clip(values, 0.0, None))
-            upper = np.linalg.qr(half.T, mode="r")
-            signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
-            return np.ascontiguousarray((upper * signs[:, None]).T)
+        return lower_root(self.cov)
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Array:
         """Draws of theta, shape (dim,) or (size, dim)."""
@@ -92,3 +85,15 @@ class GaussianPrior:
         residual = moment - gram @ self.mean
         mean = self.mean + np.einsum("...ij,...j->...i", cov, residual) / variance
         return mean, cov
+
+
+def lower_root(cov: Array) -> Array:
+    """The lower triangular L with L L' = ``cov``, also where that is singular."""
+    try:
+        return np.linalg.cholesky(cov)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(cov)
+        half = vectors * np.sqrt(np.clip(values, 0.0, None))
+        upper = np.linalg.qr(half.T, mode="r")
+        signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
+        return np.ascontiguousarray((upper * signs[:, None]).T)

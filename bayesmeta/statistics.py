@@ -128,6 +128,19 @@ class TaskStatistics:
             frame[task].to_numpy(), values[reward], np.column_stack(columns), names
         )
 
+    def residuals(self) -> tuple[float, float]:
+        """Squares left over by every task's own least squares, summed, and how many are free."""
+        if self.count is None or self.energy is None:
+            raise InputError(
+                "estimating the noise needs count and energy (steps and sum of squared rewards of "
+                "each task); give them, or noise_sd"
+            )
+        values, vectors = np.linalg.eigh(self.gram)
+        kept = values > values[:, -1:] * self.dim * np.finfo(float).eps
+        along = np.einsum("nji,nj->ni", vectors, self.moment)
+        fitted = np.divide(along**2, values, out=np.zeros_like(along), where=kept).sum(axis=1)
+        return float((self.energy - fitted).sum()), float((self.count - kept.sum(axis=1)).sum())
+
     def ols(self) -> Array:
         """Ordinary least squares of every task, eq. (9); needs invertible grams."""
         rank = np.linalg.matrix_rank(self.gram, hermitian=True)

@@ -118,3 +118,22 @@ def test_bad_statistics_are_refused_by_name(change: dict[str, object], message: 
     fields: dict[str, object] = {"gram": np.zeros((1, 2, 2)), "moment": np.zeros((1, 2))}
     with pytest.raises(InputError, match="^" + re.escape(message)):
         TaskStatistics(**(fields | change))
+
+
+def test_residuals_are_those_of_least_squares() -> None:
+    """Pooled over tasks, with the rank of each taken off its steps, singular grams included."""
+    rng = np.random.default_rng(3)
+    left = free = 0.0
+    grams, moments, counts, energies = [], [], [], []
+    for steps in (1, 2, 5, 9):
+        rows, rewards = rng.standard_normal((steps, 3)), rng.standard_normal(steps)
+        gap = rewards - rows @ np.linalg.lstsq(rows, rewards)[0]
+        left, free = left + gap @ gap, free + steps - min(steps, 3)
+        grams.append(rows.T @ rows)
+        moments.append(rows.T @ rewards)
+        counts.append(steps)
+        energies.append(rewards @ rewards)
+    found = TaskStatistics(grams, moments, counts, energies).residuals()
+    np.testing.assert_allclose(found, (left, free), rtol=1e-9)
+    with pytest.raises(InputError, match="needs count and energy"):
+        TaskStatistics(grams, moments).residuals()

@@ -71,21 +71,13 @@ def _usable(stats: TaskStatistics) -> Array:
 
 def pooled_variance(stats: TaskStatistics) -> float:
     """The noise variance from the residuals of every task's own least squares, pooled."""
-    if stats.count is None or stats.energy is None:
-        raise InputError(
-            "estimating the noise needs count and energy (steps and sum of squared rewards of each "
-            "task); give them, or noise_sd"
-        )
-    usable = _usable(stats)
-    freedom = float((stats.count[usable] - stats.dim).sum())
+    left, freedom = stats.residuals()
     if freedom < 1:
         raise InputError(
             "no task has more steps than features, so their residuals say nothing of the noise; "
             "give noise_sd, or use ml or reml"
         )
-    theta = np.linalg.solve(stats.gram[usable], stats.moment[usable][..., None])[..., 0]
-    fitted = (theta * stats.moment[usable]).sum(axis=1)
-    return float((stats.energy[usable] - fitted).sum() / freedom)
+    return left / freedom
 
 
 def _moment(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError
+from bayesmeta.gaussian import lower_root
 from bayesmeta.kernels.estep import LANES, estep, second_pass
 from bayesmeta.statistics import TaskStatistics
 
@@ -206,35 +207,17 @@ def maximise(
 
 def _first_variance(stats: TaskStatistics, total: Array) -> float:
     """Residuals of each task's own least squares, pooled; or of one for all tasks."""
-    if stats.energy is None or stats.count is None:
-        raise InputError(
-            "estimating the noise needs count and energy (steps and sum of squared rewards of "
-            "each task); give them, or noise_sd"
-        )
-    pseudo = np.linalg.pinv(stats.gram, hermitian=True)
-    fitted = np.einsum("ni,nij,nj->n", stats.moment, pseudo, stats.moment)
-    rank = np.linalg.matrix_rank(stats.gram, hermitian=True)
-    freedom = float((stats.count - rank).sum())
-    if freedom >= 1:
-        left = float((stats.energy - fitted).sum())
-    else:
+    left, freedom = stats.residuals()
+    if freedom < 1:
         b = stats.moment.sum(axis=0)
-        left = float(stats.energy.sum() - b @ np.linalg.pinv(total, hermitian=True) @ b)
-        freedom = float(stats.count.sum())
+        left = float(stats.energy.sum() - b @ np.linalg.pinv(total, hermitian=True) @ b)  # type: ignore[union-attr]
+        freedom = float(stats.count.sum())  # type: ignore[union-attr]
     if left <= 0:
         raise InputError(
             "the rewards of every task are fitted exactly, so the noise cannot be estimated; give "
             "noise_sd, or more rows a task"
         )
-    return left / max(freedom, 1.0)
-
-
-def _root(cov: Array) -> Array:
-    """Lower triangular, root root' = cov, also where cov is singular."""
-    values, vectors = np.linalg.eigh(cov)
-    upper = np.linalg.qr((vectors * np.sqrt(np.maximum(values, 0.0))).T, mode="r")
-    signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
-    return np.ascontiguousarray((signs[:, None] * upper).T)
+    return left / freedom
 
 
 class _Search:
@@ -252,7 +235,7 @@ class _Search:
     ) -> None:
         self.packed, self.free = packed, free
         self._options = (restricted, threads)
-        self.mean, self.root, self.variance = mean, _root(cov), variance
+        self.mean, self.root, self.variance = mean, lower_root(cov), variance
         self.point = self._at(self.root, variance)
 
     @property
@@ -272,7 +255,7 @@ class _Search:
         variance = self.variance
         if self.free:
             variance *= 1 + 2 * self.point.noise_gradient / self.packed.steps
-        root = _root((cov + cov.T) / 2)
+        root = lower_root((cov + cov.T) / 2)
         self._move(root, variance, self._at(root, variance))
 
     def climb(self, limit: int) -> tuple[int, bool]:
@@ -341,7 +324,7 @@ class _Search:
             return False
         direction = null @ directions[:, -1]
         for size in 10.0 ** np.arange(0, -8, -1):
-            root = _root(self.cov + size * np.outer(direction, direction))
+            root = lower_root(self.cov + size * np.outer(direction, direction))
             point = self._at(root, self.variance)
             if point.value > self.point.value + GAIN:
                 self._move(root, self.variance, point)
