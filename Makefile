@@ -38,7 +38,7 @@ bench: setup  ## measure speed as ratios, and record them in benchmarks/
 	$(PYTHON) benchmarks/run.py
 
 record: setup  ## run the recorded studies again and write analyses/ (half an hour)
-	for study in figure1 figure1-orderings figure1-ids figure1-definiteness estimators; do \
+	for study in figure1 figure1-fair figure1-orderings figure1-ids figure1-definiteness estimators; do \
 	  .venv/bin/bayesmeta study run $$study && .venv/bin/bayesmeta study collect $$study --record || exit; \
 	done
 	$(PYTHON) analyses/figure1/report.py

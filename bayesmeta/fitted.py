@@ -32,7 +32,7 @@ def read_table(path: Path) -> DataFrame:
         raise InputError(f"there is no file {path}") from None
     except ImportError:
         raise InputError(
-            "reading Parquet needs the package pyarrow; install it, or use CSV"
+            "reading Parquet needs the package pyarrow; install bayesmeta[parquet], or use CSV"
         ) from None
     except Exception as error:
         text = " ".join(str(error).split())[:200]

@@ -37,6 +37,8 @@ _LOOKS = {
     "Th-MTS_tau": Look(r"Th-MTS$_\tau$", "#0072B2", "-", "D"),
     "All-MTS_tau": Look(r"All-MTS$_\tau$", "#009E73", (0, (5, 1, 1, 1)), "v"),
     "All-MTS": Look("All-MTS", "#D55E00", (0, (3, 1)), "P"),
+    "REML-TS": Look("REML-TS (ours)", "#AA3377", "--", "*"),
+    "ML-TS": Look("ML-TS (ours)", "#56B4E9", "--", "x"),
 }
 _SPARE = ("#CC79A7", "#56B4E9", "#F0E442", "#332288", "#882255", "#44AA99")
 
@@ -63,9 +65,9 @@ def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
     figure = Figure(figsize=(13.5, 4.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     runs, last = record.sizes["run"], int(record.task[-1])
-    warmup = int(record.warmup.sel(agent=list(agents)).max())
-    # before the warm-up ends every learner uses the same prior: nothing to see
-    start = max(1, round(warmup * 0.8)) if last > 4 * warmup else 1
+    warmups = sorted({int(n) for n in record.warmup.sel(agent=list(agents)).values if 0 < n < last})
+    # before the first warm-up ends every learner uses the same prior: nothing to see
+    start = max(1, round(warmups[0] * 0.8)) if warmups and last > 4 * warmups[0] else 1
 
     _lines(left, total.cumulative_regret / unit, agents, points=np.linspace(0, 1, 9)[1:])
     left.set(
@@ -92,11 +94,11 @@ def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
             yscale="log",
             xlim=(start, max(last, start + 1)),
         )
-        if 0 < warmup < last:
+        for i, warmup in enumerate(warmups):
             axes.axvline(warmup, color="#bbbbbb", linewidth=0.8)
             axes.annotate(
                 f" warm-up ends, $N_0={warmup}$", (warmup, 0.0), xycoords=("data", "axes fraction"),
-                xytext=(0, 4), textcoords="offset points", fontsize=8, color="#777777",
+                xytext=(0, 4 + 11 * i), textcoords="offset points", fontsize=8, color="#777777",
             )  # fmt: skip
     bars = (
         f"mean over {runs} runs, error bars: one standard deviation" if runs > 1 else "a single run"

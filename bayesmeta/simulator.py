@@ -29,6 +29,7 @@ VARIABLES = {
     "mean_error": "Euclidean distance of the prior mean in use from mu_*",
     "covariance_error": "operator norm of the prior covariance in use less Sigma_*",
     "raw_covariance_error": "the same for the estimate of eq. (11), before widening",
+    "smallest_eigenvalue": "smallest eigenvalue of the prior covariance in use",
     "exploration_steps": "steps of the task that explored",
     "not_positive_definite": "1 where the widened covariance had to be raised to be usable",
     "passed_over": "tasks so far that the learner could not use, their gram being singular",
@@ -45,7 +46,7 @@ class _Errors:
         self._truth = family.prior
         self._noted: list[tuple[int, PriorEstimate]] = []
         self._last: PriorEstimate | None = None
-        self.mean, self.cov, self.raw = np.empty(tasks), np.empty(tasks), np.empty(tasks)
+        self.mean, self.cov, self.raw, self.least = (np.empty(tasks) for _ in range(4))
 
     def add(self, task: int, estimate: PriorEstimate) -> None:
         """Note the prior of a task; one that stays the same is noted once."""
@@ -62,10 +63,11 @@ class _Errors:
         priors = [estimate.prior for _, estimate in self._noted]
         raw = [e.prior.cov if e.raw_cov is None else e.raw_cov for _, e in self._noted]
         means = np.array([prior.mean for prior in priors]) - self._truth.mean
-        covs = np.array([prior.cov for prior in priors]) - self._truth.cov
+        covs = np.array([prior.cov for prior in priors])
         here = slice(first, end + 1)
         self.mean[here] = np.repeat(np.linalg.norm(means, axis=1), spans)
-        self.cov[here] = np.repeat(_operator_norm(covs), spans)
+        self.cov[here] = np.repeat(_operator_norm(covs - self._truth.cov), spans)
+        self.least[here] = np.repeat(np.linalg.eigvalsh(covs)[:, 0], spans)
         self.raw[here] = np.repeat(_operator_norm(np.array(raw) - self._truth.cov), spans)
         self._noted = self._noted[-1:]
 
@@ -73,7 +75,7 @@ class _Errors:
         """The last prior noted holds to the end."""
         self.flush()
         last = self._noted[0][0]
-        for values in (self.mean, self.cov, self.raw):
+        for values in (self.mean, self.cov, self.raw, self.least):
             values[last:] = values[last]
 
 
@@ -128,6 +130,7 @@ def simulate_run(
         "mean_error": np.stack([error.mean for error in errors]),
         "covariance_error": np.stack([error.cov for error in errors]),
         "raw_covariance_error": np.stack([error.raw for error in errors]),
+        "smallest_eigenvalue": np.stack([error.least for error in errors]),
         "exploration_steps": explored,
         "not_positive_definite": raised,
         "passed_over": passed_over,

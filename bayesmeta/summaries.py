@@ -58,9 +58,9 @@ def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:
 
     ``normalised_regret`` is regret over all tasks in units of KTS's; ``difference_to_KTS`` the
     same less KTS's in the same run; ``relative_regret`` the same less that of the agent's own
-    reference, eq. (2). ``mean_error`` and ``covariance_error`` are those of the prior used in the
-    last task, averaged over runs; ``not_positive_definite`` and ``exploration_steps`` are totals
-    per run, averaged over runs.
+    reference, eq. (2). ``mean_error``, ``covariance_error`` and ``smallest_eigenvalue`` (of the
+    covariance) are those of the prior used in the last task, averaged over runs;
+    ``not_positive_definite`` and ``exploration_steps`` are totals per run, averaged over runs.
     """
     unit = normaliser(record)
     final = cumulative(record).isel(task=-1)
@@ -82,6 +82,7 @@ def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:
             "mean_error": float(here.mean_error.mean()),
             "covariance_error": float(here.covariance_error.mean()),
             "raw_covariance_error": float(here.raw_covariance_error.mean()),
+            "smallest_eigenvalue": float(here.smallest_eigenvalue.mean()),
             "not_positive_definite": float(here.cumulative_not_positive_definite.mean()),
             "exploration_steps": float(here.cumulative_exploration_steps.mean()),
         }

@@ -1,6 +1,6 @@
 """Measure speed as ratios, side by side in one run, and record them.
 
-    python benchmarks/run.py            # or: make bench; about five minutes
+    python benchmarks/run.py            # or: make bench; about a quarter of an hour
     python benchmarks/run.py studies    # one part again, the others as they were
 
 Writes ``results.json`` and ``README.md`` beside this file. Every ratio compares pieces of work that
@@ -15,14 +15,15 @@ import os
 import platform
 import subprocess
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import likelihood_costs
 import numba
 import numpy as np
 from numpy_loop import play as numpy_play
+from timing import rounds, seconds
 
 from bayesmeta.agents import FIGURE_1, ROSTER, Agent, find_agents
 from bayesmeta.environment import TaskFamily, paper_family
@@ -34,19 +35,6 @@ from bayesmeta.streams import stream
 from bayesmeta.studies.report import table, write_block
 
 HERE = Path(__file__).parent
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def rounds(count: int, *works: Callable[[], object]) -> np.ndarray:
-    """Seconds of each work in each round, (count, works); one round before does not count."""
-    for work in works:
-        work()
-    return np.array([[seconds(work) for work in works] for _ in range(count)])
 
 
 @numba.njit
@@ -142,7 +130,7 @@ def against_drawing() -> dict[str, float]:
     }
 
 
-def exponent(sizes: list[int], cost: list[float]) -> float:
+def exponent(sizes: Sequence[float], cost: list[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(cost), 1)[0])
 
 
@@ -223,6 +211,16 @@ def studies() -> dict[str, object]:
     return found
 
 
+def likelihood() -> dict[str, object]:
+    """One E-step, and REML to convergence: see ``likelihood_costs.py``."""
+    cost = likelihood_costs.growth()
+    return {
+        "estep": likelihood_costs.one_estep(),
+        "growth": {**cost, "exponent": exponent(cost["sizes"], cost["seconds"])},
+        "statsmodels": likelihood_costs.against_statsmodels(),
+    }
+
+
 def simulated(results: dict) -> float:
     """The NumPy loop against one of Figure 1's agents in the whole simulator (fastest rounds)."""
     each = results["drawing"]["whole_step_us"] / len(FIGURE_1)
@@ -233,6 +231,7 @@ def report(results: dict) -> str:
     """The README of this folder."""
     one, two, three = results["numpy"], results["drawing"], results["growth"]
     full, trivial = results["studies"]["full_size"], results["studies"]["trivial"]
+    estep, reml, fits = (results["likelihood"][part] for part in ("estep", "statsmodels", "growth"))
     rows = [
         ["a step of one Thompson agent, drawing included: kernel (six agents sharing their "
          "actions) against a plain NumPy loop (one agent drawing its own)",
@@ -262,13 +261,27 @@ def report(results: dict) -> str:
         ["cost of a step in the dimension, d = 2 … 50",
          f"exponent {three['dimension']['exponent']:.2f}", "at most 2",
          f"{three['dimension']['exponent_from_12']:.2f} from d = 12 on"],
-        ["Figure 1 at full size, 8 agents, 2 processes", f"{full['seconds']:.0f} s",
+        ["Figure 1 at full size, 10 agents, 2 processes", f"{full['seconds']:.0f} s",
          "about a minute", f"driver {full['driver_MiB']:.0f} MiB, largest worker "
          f"{full['largest_worker_MiB']:.0f} MiB (wanted: under 1024)"],
         ["the same: two processes against one", f"{full['speedup']:.2f} times faster",
          "at least 1.8", f"{full['seconds']:.0f} against {full['seconds_one_process']:.0f} s, from "
          "the start of the study to its last file; the faster of two rounds of each (by rounds: "
          + " and ".join(f"{ratio:.2f}" for ratio in full["rounds"]) + ")"],
+        ["one E-step (log-likelihood and gradients) at d = 5, one core: kernel against batched "
+         "NumPy", f"{estep['ratio']:.0f} times faster", "at least 6",
+         f"{estep['kernel_us']:.2f} against {estep['numpy_us']:.1f} µs a task (wanted: at most "
+         f"0.35; median of rounds {estep['median_kernel_us']:.2f}); on both cores "
+         f"{estep['two_cores_us']:.2f} µs, {estep['ratio_two_cores']:.0f} times faster"],
+        [f"REML, noise estimated, {reml['tasks']:,} unbalanced tasks, d = {reml['dim']}: against "
+         "statsmodels MixedLM", f"{reml['ratio']:,.0f} times faster", "at least 100",
+         f"{reml['seconds']:.3f} against {reml['statsmodels_seconds']:.0f} s (wanted: under 0.2; "
+         f"two threads {reml['seconds_two_threads']:.3f} s; from the {reml['rows']:,} rows, their "
+         f"sums included, {reml['seconds_from_rows']:.3f} s); log-likelihood less theirs "
+         f"{reml['log_likelihood_less_theirs']:.1e}"
+         + ("" if reml["statsmodels_converged"] else "; theirs did not converge")],
+        ["REML in the number of tasks, 1,000 to 100,000", f"exponent {fits['exponent']:.2f}",
+         "linear", f"{fits['seconds'][-1]:.2f} s for 100,000"],
         *[[f"a study of {row['cells']:,} cells that do nothing, {where}",
            f"{row['ms_a_cell']:.1f} ms a cell", "under 15",
            f"driver {row['early_MiB']:.0f} MiB in the first tenth, {row['late_MiB']:.0f} MiB in "
@@ -305,6 +318,7 @@ def made_by(found: dict[str, dict[str, str]]) -> str:
 def main_block(results: dict) -> str:
     """The block of the project's README."""
     one, two, full = results["numpy"], results["drawing"], results["studies"]["full_size"]
+    estep, reml = results["likelihood"]["estep"], results["likelihood"]["statsmodels"]
     return (
         f"Figure 1 at the paper's size took {full['seconds']:.0f} s on two cores, "
         f"{full['speedup']:.2f} times faster than on one. A step of one of "
@@ -315,7 +329,11 @@ def main_block(results: dict) -> str:
         f"in both; {simulated(results):.0f} times with all that the simulator does besides). "
         f"A whole step of Figure 1's six agents, learning included, costs "
         f"{two['ratio']:.1f} times what drawing its random "
-        "numbers alone costs. Details: [benchmarks](benchmarks/README.md)."
+        f"numbers alone costs. The likelihood of a task and its gradients cost "
+        f"{estep['kernel_us']:.2f} µs (d = 5), {estep['ratio']:.0f} times less than with batched "
+        f"NumPy; REML of {reml['tasks']:,} tasks takes {reml['seconds']:.2f} s, "
+        f"{reml['ratio']:,.0f} times less than statsmodels' MixedLM. Details: "
+        "[benchmarks](benchmarks/README.md)."
     )
 
 
@@ -324,6 +342,7 @@ PARTS = {
     "drawing": against_drawing,
     "growth": growth,
     "import": import_ratio,
+    "likelihood": likelihood,
     "studies": studies,
 }
 

@@ -99,6 +99,18 @@ def test_bad_tables_are_refused_in_one_line(
     assert all(word in shown.err for word in words), shown.err
 
 
+def test_parquet_says_what_csv_says(
+    sleep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same table in both formats, the same numbers."""
+    pd.read_csv(sleep).to_parquet(tmp_path / "sleep.parquet")
+    shown = []
+    for path in (sleep, tmp_path / "sleep.parquet"):
+        assert run("fit", str(path), *COLUMNS, "--json") == 0
+        shown.append(json.loads(capsys.readouterr().out))
+    assert shown[0] == shown[1] and shown[0]["tasks"] == 18
+
+
 def test_files_that_are_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Missing, empty, or a Parquet file that is none."""
     (tmp_path / "empty.csv").write_text("")

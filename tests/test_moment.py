@@ -71,6 +71,38 @@ def test_merging_is_exact(cut: int, seed: int) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
+@given(
+    cuts=st.tuples(st.integers(0, 20), st.integers(0, 20)).map(sorted),
+    shuffled=st.permutations(range(20)),
+    scale=st.sampled_from([1e-6, 1.0, 1e6]),
+    seed=st.integers(0, 1000),
+)
+def test_merging_does_not_care_for_order(
+    cuts: list[int], shuffled: list[int], scale: float, seed: int
+) -> None:
+    """Associative, commutative, and blind to the order of tasks, to rounding, in any units."""
+    stats = some_tasks(np.random.default_rng(seed), 20, 2, 5)
+    stats = TaskStatistics(scale**2 * stats.gram, scale * stats.moment)
+    order = np.array(shuffled)
+    spans = ((0, cuts[0]), (cuts[0], cuts[1]), (cuts[1], 20))
+
+    def state(k: int) -> moment.MomentState:
+        a, b = spans[k]
+        return after(TaskStatistics(stats.gram[order[a:b]], stats.moment[order[a:b]]))
+
+    left = moment.merge(moment.merge(state(0), state(1)), state(2))
+    right = moment.merge(state(0), moment.merge(state(1), state(2)))
+    swapped = moment.merge(state(2), moment.merge(state(1), state(0)))
+    whole = after(stats)
+    for found in (left, right, swapped):
+        assert found.tasks.tolist() == whole.tasks.tolist()
+        np.testing.assert_allclose(found.mean, whole.mean, rtol=1e-9, atol=1e-9 / scale)
+        np.testing.assert_allclose(
+            moment.covariance(*found, 1.0), moment.covariance(*whole, 1.0),
+            rtol=1e-8, atol=1e-8 / scale**2,
+        )  # fmt: skip
+
+
 def test_a_singular_task_is_passed_over_and_counted() -> None:
     """A task without an invertible gram leaves the estimate alone and is counted."""
     stats = some_tasks(np.random.default_rng(1), 5, 3, 8)

@@ -73,10 +73,10 @@ def test_errors_are_those_of_the_prior_in_use() -> None:
             np.linalg.norm(estimate.prior.mean - 2.0),
             np.linalg.norm(estimate.prior.cov - family.prior.cov, 2),
             np.linalg.norm(raw - family.prior.cov, 2),
+            np.linalg.eigvalsh(estimate.prior.cov)[0],
         )
-        found = [
-            result[k][0, n] for k in ("mean_error", "covariance_error", "raw_covariance_error")
-        ]
+        errors = ("mean_error", "covariance_error", "raw_covariance_error", "smallest_eigenvalue")
+        found = [result[name][0, n] for name in errors]
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 

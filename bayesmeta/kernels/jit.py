@@ -27,7 +27,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     try:
         compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
     except RuntimeError:  # nowhere to keep the compiled code: compile it in every process
-        compiled = numba.njit(error_model="numpy")(function)
+        compiled = numba.njit(error_model="numpy", nogil=True)(function)
     # numba's cache asks only whether the function's own file changed, and would go on using the
     # old code of a kernel called from another file; ask for all of them
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.agents import FIGURE_1, find_agents
+from bayesmeta.agents import FIGURE_1, OURS, find_agents
 from bayesmeta.cells import Study, grid
 from bayesmeta.environment import paper_family
 from bayesmeta.plots import figure_1
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 FILES = ("figure1.nc", "figure1.png", "summary.json", "summary.csv")
 """What a run leaves in its folder."""
 LEARNERS = ("Th-MTS_tau", "All-MTS_tau", "All-MTS")
+DRAWN = (*FIGURE_1, *OURS)
+"""The rows of the figure: the paper's and ours."""
+FAIR = ("KTS", *OURS, "All-MTS", "KTS_x0.5", "KTS_x0.2", "KTS_x0.05", "KGreedy", "KUCB", "KIDS")
+"""Who to compare a learner with: other policies with the true prior, TS with a smaller one."""
 IDS = tuple(name.replace("TS", "IDS") for name in FIGURE_1)
 
 
@@ -46,7 +50,7 @@ def study(
     runs: int = 10,
     tasks: int = 10_000,
     seed: int = 0,
-    agents: Sequence[str] = FIGURE_1,
+    agents: Sequence[str] = DRAWN,
     keep: Callable[[xr.Dataset], xr.Dataset] = lambda record: record,
     name: str = "figure1",
     note: str = "",
@@ -73,6 +77,14 @@ STUDIES = (
         note="more runs of the same size: ten leave some of Section 6's statements undecided",
         runs=60,
         seed=1,
+        agents=FIGURE_1,
+        keep=partial(thin, points=100),
+    ),
+    study(
+        name="figure1-fair",
+        record="figure1/fair.nc",
+        note="what a learner must be compared with: the true prior scaled, other policies with it",
+        agents=FAIR,
         keep=partial(thin, points=100),
     ),
     study(
@@ -97,7 +109,7 @@ STUDIES = (
 """What is recorded in analyses/figure1."""
 
 
-def write(record: xr.Dataset, folder: Path, agents: Sequence[str] = FIGURE_1) -> None:
+def write(record: xr.Dataset, folder: Path, agents: Sequence[str] = DRAWN) -> None:
     """Write figure, record and summaries, all or none; ``agents`` are the ones drawn."""
     figure, summary = figure_1(record, agents), summarise(record)
     writers = (

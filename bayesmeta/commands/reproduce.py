@@ -1,0 +1,132 @@
+"""``bayesmeta reproduce``: the paper's experiment and Figure 1."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayesmeta.commands.running import add_workers, print_report, run, workers_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from rich.console import Console
+
+    from bayesmeta.commands.parsing import Subparsers
+
+
+def add(commands: Subparsers) -> None:
+    """Add the command."""
+    reproduce = commands.add_parser(
+        "reproduce",
+        help="run the paper's experiment and draw Figure 1",
+        description="Run the experiment of Section 6 and draw Figure 1. Writes figure1.png, "
+        "figure1.nc, summary.json and summary.csv.",
+    )
+    reproduce.add_argument(
+        "--runs", type=int, default=10, help="independent repetitions (default: %(default)s)"
+    )
+    reproduce.add_argument(
+        "--tasks", type=int, default=10_000, help="tasks in a run, N (default: %(default)s)"
+    )
+    reproduce.add_argument(
+        "--seed", type=int, default=0, help="same seed, same bits (default: %(default)s)"
+    )
+    add_workers(reproduce)
+    reproduce.add_argument(
+        "--agents",
+        default="",
+        metavar="A,B,…",
+        help="rows to draw, with commas (default: the paper's six and two of ours; see 'agents')",
+    )
+    reproduce.add_argument(
+        "--out",
+        type=Path,
+        default=Path("results/figure1"),
+        help="folder to write in (default: %(default)s)",
+    )
+    reproduce.set_defaults(command=_reproduce)
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from bayesmeta.agents import FIGURE_1, OURS, find_agents
+    from bayesmeta.checks import whole
+    from bayesmeta.records import writable_folder
+
+    given = [name.strip() for name in options.agents.split(",") if name.strip()]
+    names = given or [*FIGURE_1, *OURS]
+    find_agents(names)
+    for name, least in (("runs", 1), ("tasks", 1), ("seed", 0)):
+        whole(f"--{name}", getattr(options, name), least=least)
+    names = list(dict.fromkeys(names))
+    workers = workers_of(options)
+    was_there = options.out.exists()
+    folder = writable_folder(options.out)
+
+    from bayesmeta.gather import collect_kept
+    from bayesmeta.studies import figure1
+    from bayesmeta.study import forget_study
+
+    console = Console()
+    study = figure1.study(runs=options.runs, tasks=options.tasks, seed=options.seed, agents=names)
+    unfinished = folder / "unfinished"  # runs done so far; gone when all are
+    try:
+        report = run(study, unfinished, workers, "playing", "runs")
+        if not report.complete:
+            return print_report(report)
+        for note in report.notes:
+            print(f"bayesmeta: {note}", file=sys.stderr)
+        record = collect_kept(study, unfinished)
+        figure1.write(record, folder, names)
+    except BaseException:
+        if not was_there:
+            with suppress(OSError):  # leave no empty folder behind
+                folder.rmdir()
+        raise
+    forget_study(study, unfinished)
+    _print_summary(console, record, names)
+    console.print(f"wrote {', '.join(figure1.FILES)} in {folder}")
+    return 0
+
+
+def _print_summary(console: Console, record: xr.Dataset, drawn: Sequence[str]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from bayesmeta.summaries import summarise
+
+    intervals = ", ± half a 95% t interval over runs" if record.sizes["run"] > 1 else ""
+    table = Table(
+        title="Regret in units of KTS's" + intervals,
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for column in ("agent", "regret", "less KTS's", "relative (2)", "|mean|", "|cov|", "not PD"):
+        table.add_column(column, justify="left" if column == "agent" else "right", no_wrap=True)
+    for name, row in summarise(record).items():
+        table.add_row(
+            name if name in drawn else f"[dim]{name}[/dim]",
+            _with_interval(row["normalised_regret"], row["interval"]),
+            _with_interval(row["difference_to_KTS"], row["difference_interval"]),
+            _with_interval(row["relative_regret"], row["relative_interval"]),
+            f"{row['mean_error']:.3f}",
+            f"{row['covariance_error']:.3f}",
+            f"{row['not_positive_definite']:g}",
+        )
+    console.print(table)
+    console.print(
+        "[dim]relative (2): less the regret of the same policy with the same exploration and the "
+        "true prior. |mean|, |cov|: errors of the prior used in the last task. not PD: tasks per "
+        "run whose covariance had to be raised. Dimmed rows were played as references.[/dim]"
+    )
+
+
+def _with_interval(value: object, ends: object) -> str:
+    if isinstance(ends, list):
+        return f"{value:.2f} ± {(ends[1] - ends[0]) / 2:.2f}"
+    return f"{value:.2f}"

@@ -1,0 +1,61 @@
+"""What commands that run a study have in common: where it runs, its bar, its report."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bayesmeta.checks import whole
+
+if TYPE_CHECKING:
+    from bayesmeta.cells import Study
+    from bayesmeta.study import Report
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """Options that say where a study runs."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--jobs", type=int, help="processes (default: one for each core; 1: no other process)"
+    )
+    where.add_argument(
+        "--scheduler", metavar="ADDRESS", help="use a Dask cluster, as in tcp://127.0.0.1:8786"
+    )
+    where.add_argument(
+        "--dask", type=int, metavar="N", help="use a Dask cluster of N processes on this machine"
+    )
+
+
+def workers_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Where a study is to run, as ``run_study`` takes it."""
+    for name in ("jobs", "dask"):
+        if getattr(options, name) is not None:
+            whole(f"--{name}", getattr(options, name), least=1)
+    return {name: getattr(options, name) for name in ("jobs", "scheduler", "dask")}
+
+
+def run(
+    study: Study, folder: Path, workers: dict[str, Any], title: str, unit: str, **options: Any
+) -> Report:
+    """Run a study with a progress bar."""
+    from bayesmeta.progress import progress_bar
+    from bayesmeta.study import run_study
+
+    bar = partial(progress_bar, title, unit)
+    return run_study(study, folder, progress=bar, **workers, **options)
+
+
+def print_report(report: Report) -> int:
+    """Say how a study stands; the exit code says whether all is done."""
+    print(report)
+    for failure in report.failures[:5]:
+        print(f"  failed: {failure.id}: {failure.error}")
+    if report.failed > 5:
+        print(f"  and {report.failed - 5} more")
+    if report.failed:
+        print(f"  tracebacks: {report.folder / 'failures.jsonl'}")
+    for note in report.notes:
+        print(f"  note: {note}")
+    return 0 if report.complete else 1

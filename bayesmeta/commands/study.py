@@ -1,0 +1,121 @@
+"""``bayesmeta study``: list, run, look at and collect studies."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayesmeta.checks import InputError
+from bayesmeta.commands.running import add_workers, print_report, run, workers_of
+
+if TYPE_CHECKING:
+    from bayesmeta.cells import Study
+    from bayesmeta.commands.parsing import Subparsers
+
+
+def add(commands: Subparsers) -> None:
+    """Add the command and its actions."""
+    study = commands.add_parser(
+        "study",
+        help="run recorded studies, or your own, on processes or a Dask cluster",
+        description="A study is many independent cells. Run again, it goes on where it stopped.",
+    )
+    actions = study.add_subparsers(required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="the studies there are")
+    listing.set_defaults(command=_study_list)
+    for name, command, text in (
+        ("run", _study_run, "run the cells that are missing or failed"),
+        ("status", _study_status, "say how a study stands; exit code 0 when all cells are done"),
+        ("collect", _study_collect, "write the finished study as one NetCDF file"),
+    ):
+        action = actions.add_parser(name, help=text, description=text)
+        action.add_argument("name", metavar="NAME", help="see 'list'; your own: module:variable")
+        action.add_argument(
+            "--folder", type=Path, help="where the cells are kept (default: results/NAME)"
+        )
+        action.set_defaults(command=command)
+        if name == "run":
+            add_workers(action)
+            action.add_argument(
+                "--retry-failed",
+                action=argparse.BooleanOptionalAction,
+                default=True,
+                help="run cells again that failed before (default: yes)",
+            )
+        if name == "collect":
+            to = action.add_mutually_exclusive_group()
+            to.add_argument("--out", type=Path, help="file to write (default: FOLDER.nc)")
+            to.add_argument(
+                "--record", action="store_true", help="write where analyses/ keeps this study"
+            )
+            action.add_argument(
+                "--raw", action="store_true", help="all of it, not only what the study keeps"
+            )
+            action.add_argument(
+                "--partial", action="store_true", help="also where cells are missing; NaN there"
+            )
+
+
+def _find(options: argparse.Namespace) -> tuple[Study, Path]:
+    from bayesmeta.studies import find_study
+
+    if ":" in options.name:
+        sys.path.insert(0, str(Path.cwd()))  # one's own module, as python -m would find it
+    study = find_study(options.name)
+    return study, options.folder or Path("results") / study.name
+
+
+def _study_list(options: argparse.Namespace) -> int:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from bayesmeta.studies import all_studies
+    from bayesmeta.study import study_status
+
+    table = Table(title="Studies", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in ("name", "cells", "done", "recorded", "what it is"):
+        table.add_column(column, no_wrap=column == "name")
+    for name, study in all_studies().items():
+        done = study_status(study, Path("results") / name).done
+        recorded = "yes" if (Path("analyses") / study.record).is_file() else "no"
+        table.add_row(name, str(len(study.cells)), str(done), recorded, study.note)
+    Console().print(table)
+    print("done: cells in results/NAME; recorded: whether analyses/ has the result")
+    return 0
+
+
+def _study_run(options: argparse.Namespace) -> int:
+    study, folder = _find(options)
+    workers = workers_of(options)
+    report = run(study, folder, workers, study.name, "cells", retry_failed=options.retry_failed)
+    return print_report(report)
+
+
+def _study_status(options: argparse.Namespace) -> int:
+    from bayesmeta.study import study_status
+
+    return print_report(study_status(*_find(options)))
+
+
+def _study_collect(options: argparse.Namespace) -> int:
+    from bayesmeta.gather import collect, collect_kept
+    from bayesmeta.records import write_record
+    from bayesmeta.study import study_status
+
+    study, folder = _find(options)
+    if options.record and not study.record:
+        raise InputError(f"study {study.name} has no place in analyses/; use --out FILE")
+    out = options.out or Path(f"{folder.resolve()}.nc")
+    if options.record:
+        out = Path("analyses") / study.record
+    collected = collect if options.raw else collect_kept
+    data = collected(study, folder, partial=options.partial)
+    write_record(data, out)
+    sizes = ", ".join(f"{size} {name}" for name, size in data.sizes.items())
+    status = study_status(study, folder)
+    missing = status.total - status.done
+    print(f"wrote {out} ({sizes})" + (f"; {missing} cells are missing" if missing else ""))
+    return 0
