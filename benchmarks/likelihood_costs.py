@@ -54,7 +54,7 @@ def raw_tasks(rng: np.random.Generator, tasks: int, dim: int) -> tuple[Array, Ar
     return task, rows, rewards
 
 
-def one_estep(tasks: int = 8 * CHUNK, dim: int = 5) -> dict[str, float]:
+def one_estep(tasks: int = 32 * CHUNK, dim: int = 5) -> dict[str, float]:
     """Microseconds a task: kernel on one core, on two, and batched NumPy on one."""
     from threadpoolctl import threadpool_limits
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesmeta.estimators.likelihood import CHUNK, evaluate, pack
+from bayesmeta.estimators.likelihood import CHUNK, evaluate, in_threads, pack
 from bayesmeta.kernels.estep import LANES, estep
 from bayesmeta.statistics import TaskStatistics
 
@@ -126,7 +126,9 @@ def test_bits_do_not_depend_on_threads() -> None:
     many = TaskStatistics.concatenate([made.stats] * (2 * CHUNK // 50 + 3))
     packed = pack(many, np.eye(3))
     assert len(packed.chunks) >= 3
-    one, two = (evaluate(packed, made.mean, made.root, 1.0, True, threads=k) for k in (1, 2))
+    with in_threads(2) as each:
+        two = evaluate(packed, made.mean, made.root, 1.0, True, each)
+    one = evaluate(packed, made.mean, made.root, 1.0, True)
     for first, second in zip(one, two, strict=True):
         np.testing.assert_array_equal(first, second)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from bayesmeta.checks import Array, InputError, covariance, of_type, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.estimators.likelihood import Fit, evaluate, maximise, pack
+from bayesmeta.estimators.likelihood import Fit, evaluate, in_threads, maximise, pack
 from bayesmeta.estimators.widening import widening_radius
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
@@ -209,7 +209,8 @@ def _gls(
     given = GaussianPrior(np.zeros(stats.dim), covariance("cov", cov, stats.dim))
     packed = pack(stats, np.eye(stats.dim))
     try:
-        point = evaluate(packed, given.mean, given.cholesky, variance, False, threads)
+        with in_threads(threads) as each:
+            point = evaluate(packed, given.mean, given.cholesky, variance, False, each)
     except np.linalg.LinAlgError:
         raise InputError(
             "the features of all tasks together are linearly dependent, so the prior mean is not "

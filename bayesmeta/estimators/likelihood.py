@@ -7,12 +7,14 @@ Sigma there is a ratio of signal to noise and every tolerance is a pure number.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from bayesmeta.checks import Array, InputError
 from bayesmeta.gaussian import lower_root
@@ -70,8 +72,26 @@ class Point(NamedTuple):
     """sum of vec(W) vec(W)' over tasks, as (d, d, d, d)"""
 
 
+Each = Callable[[Callable[[Any], tuple[Any, ...]], list[Any]], list[tuple[Any, ...]]]
+"""Does a piece of work for every item."""
+
+
+def _here(work: Callable[[Any], tuple[Any, ...]], items: list[Any]) -> list[tuple[Any, ...]]:
+    return [work(item) for item in items]
+
+
+@contextmanager
+def in_threads(threads: int) -> Iterator[Each]:
+    """Work on chunks of tasks side by side; BLAS then keeps to one thread in each."""
+    if threads == 1:
+        yield _here
+        return
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads) as pool:
+        yield lambda work, items: list(pool.map(work, items))
+
+
 def evaluate(
-    packed: Packed, mean: Array, root: Array, variance: float, restricted: bool, threads: int = 1
+    packed: Packed, mean: Array, root: Array, variance: float, restricted: bool, each: Each = _here
 ) -> Point:
     """Log-likelihood of Sigma = root root' with the mean at its best (or integrated out)."""
     d, tau = packed.dim, 1.0 / variance
@@ -82,7 +102,7 @@ def evaluate(
         sums = estep(*chunk, mean, root, tau, True, scores, weights)
         return (*sums, weights @ weights.T, scores, weights)
 
-    parts = _each(first, packed.chunks, threads)
+    parts = each(first, packed.chunks)
     logs, quad, s, _, w, squares = (_total([part[i] for part in parts]) for i in range(6))
     information = _full(w, d)
     lower = np.linalg.cholesky(information)
@@ -95,7 +115,7 @@ def evaluate(
         found: tuple[object, ...] = second_pass(part[6], part[7], shift, spread)
         return found
 
-    again = _each(second, parts, threads)
+    again = each(second, parts)
     ss, z = (_full(_total([part[i] for part in again]), d) for i in range(2))
     cov = root @ root.T
     value = -0.5 * (packed.steps * math.log(2 * math.pi * variance) + logs + quad - shift @ s)
@@ -110,13 +130,6 @@ def evaluate(
         float(value), mean + shift, 0.5 * (ss - information + z), 0.5 * float(noise), information,
         wide,
     )  # fmt: skip
-
-
-def _each[T](work: Callable[[T], tuple[object, ...]], items: list[T], threads: int) -> list:  # type: ignore[type-arg]
-    if threads == 1 or len(items) == 1:
-        return [work(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, items))
 
 
 def _total(parts: list) -> Array:  # type: ignore[type-arg]
@@ -179,11 +192,12 @@ def maximise(
         mean = np.linalg.solve(change, start[0])
         cov = lower.T @ start[1] @ lower
         cov = cov + 1e-2 * np.eye(d)  # away from the boundary, where progress is slow
-    search = _Search(packed, mean, cov, begin, free, restricted, threads)
-    if start is None:
-        for _ in range(3):
-            search.em()
-    iterations, converged = search.climb(limit)
+    with in_threads(threads if len(packed.chunks) > 1 else 1) as each:
+        search = _Search(packed, mean, cov, begin, free, restricted, each)
+        if start is None:
+            for _ in range(3):
+                search.em()
+        iterations, converged = search.climb(limit)
     values, vectors = np.linalg.eigh(search.cov)
     values = np.where(values < FLAT, 0.0, values)
     found = change @ (vectors * values) @ vectors.T @ change.T
@@ -231,10 +245,10 @@ class _Search:
         variance: float,
         free: bool,
         restricted: bool,
-        threads: int,
+        each: Each,
     ) -> None:
         self.packed, self.free = packed, free
-        self._options = (restricted, threads)
+        self._options = (restricted, each)
         self.mean, self.root, self.variance = mean, lower_root(cov), variance
         self.point = self._at(self.root, variance)
 
