@@ -16,6 +16,7 @@ from bayesmeta.learners import (
     Learner,
     Likelihood,
     Moments,
+    Posterior,
 )
 from bayesmeta.policies import Policy, bayes_ucb, greedy, thompson, v_ids
 from bayesmeta.streams import ENVIRONMENT
@@ -97,6 +98,10 @@ def _ours() -> list[Agent]:
               note="ours: learns the prior by restricted likelihood from all steps"),
         Agent("ML-TS", thompson(), never, Likelihood(restricted=False), "KTS", warmup=10,
               note="ours: learns the prior by likelihood from all steps"),
+        Agent("HB-TS", thompson(), never, Posterior(), "KTS", warmup=10,
+              note="ours: plays each task with a prior drawn from its posterior"),
+        Agent("HB-mean-TS", thompson(), never, Posterior(average=True), "KTS", warmup=10,
+              note="ours: plays with the posterior predictive distribution of theta"),
         Agent("KGreedy", greedy(), never, KNOWN, "KGreedy", note="knows the prior, never explores"),
         Agent("KUCB", bayes_ucb(), never, KNOWN, "KUCB", note="knows the prior, Bayes-UCB"),
         *[

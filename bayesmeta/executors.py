@@ -33,6 +33,11 @@ PINNED = (
 """Set to 1 in processes of our own."""
 
 
+def usable_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class WorkerDied(RuntimeError):
     """The process that did the work ended before the work did, whenever it was tried."""
 

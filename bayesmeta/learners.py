@@ -1,4 +1,4 @@
-"""How an agent comes by its prior: oracles, and the moment estimator of Algorithm 2.
+"""How an agent comes by its prior: oracles, Algorithm 2's moments, likelihood, a posterior.
 
 A learner is a frozen description with three methods; its memory is a value they pass along. An
 agent whose prior comes from somewhere else is one more learner of this shape.
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, one_of, real
+from bayesmeta.checks import Array, InputError, one_of, real, whole
 from bayesmeta.environment import Setting
 from bayesmeta.estimators import moment
 from bayesmeta.estimators.estimate import PriorEstimate, Status
@@ -215,3 +215,71 @@ class Likelihood:
             )
             memory.next_fit = math.ceil(n * self.growth)
         return memory.estimate
+
+
+class _Draws:
+    """The statistics of all tasks so far, and draws of the prior given the first of them."""
+
+    def __init__(self, dim: int) -> None:
+        self.history = _History(dim)
+        self.priors: list[GaussianPrior] = []
+        self.centre: GaussianPrior | None = None
+        self.point: Array | None = None
+        self.next_fit = 0
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """A posterior of (mu, Sigma) from all steps of all tasks, by MCMC.
+
+    Every task is played with a prior drawn from it, so that not knowing the prior makes an agent
+    explore; or, with ``average``, with the predictive distribution of theta: the posterior mean of
+    mu, and that of Sigma plus the posterior covariance of mu. Before any task mu is N(0, b^2 I) and
+    the standard deviations of Sigma are half-normal(s), where b and s^2 are the bounds of
+    Assumptions 3 and 2 that the agent is told; correlations are LKJ(2). Refits whenever the tasks
+    have grown by the factor ``growth``, started where the last fit ended.
+    """
+
+    average: bool = False
+    growth: float = 1.3
+    draws: int = 200
+    tune: int = 300
+
+    def __post_init__(self) -> None:
+        real("growth", self.growth, above=1.0)
+        whole("draws", self.draws, least=10)
+        whole("tune", self.tune, least=50)
+
+    @property
+    def all_steps(self) -> bool:
+        return True
+
+    def start(self, setting: Setting) -> _Draws:
+        return _Draws(setting.dim)
+
+    def observe(self, memory: _Draws, task: Finished) -> _Draws:
+        memory.history.add(task)
+        return memory
+
+    def estimate(self, memory: _Draws, setting: Setting, rng: np.random.Generator) -> PriorEstimate:
+        n = memory.history.tasks
+        if n < 2:
+            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
+        if not memory.priors or n >= memory.next_fit:
+            self._refit(memory, setting, int(rng.integers(2**31)))
+            memory.next_fit = math.ceil(n * self.growth)
+        if self.average:
+            assert memory.centre is not None
+            return PriorEstimate(memory.centre, Status.POSTERIOR)
+        return PriorEstimate(memory.priors[rng.integers(len(memory.priors))], Status.POSTERIOR)
+
+    def _refit(self, memory: _Draws, setting: Setting, seed: int) -> None:
+        from bayesmeta.models.agent import draw_priors
+
+        history, n = memory.history, memory.history.tasks
+        stats = TaskStatistics.trusted(history.gram[:n], history.moment[:n])
+        means, covs, memory.point = draw_priors(
+            stats, setting, draws=self.draws, tune=self.tune, seed=seed, start=memory.point
+        )
+        memory.priors = [GaussianPrior(mean, cov) for mean, cov in zip(means, covs, strict=True)]
+        memory.centre = GaussianPrior(means.mean(axis=0), covs.mean(axis=0) + np.cov(means.T))

@@ -29,7 +29,7 @@ from bayesmeta.cells import (
     tasks_of,
 )
 from bayesmeta.checks import InputError, of_type, whole
-from bayesmeta.executors import Serial, Workers, check_picklable, each, processes
+from bayesmeta.executors import Serial, Workers, check_picklable, each, processes, usable_cores
 from bayesmeta.progress import Tick
 from bayesmeta.provenance import changes, commit, versions
 from bayesmeta.store import Cell, Failure, Store
@@ -103,7 +103,7 @@ def run_study(
     of_type("study", study, Study, "make one with Study(name, cells, function)")
     if sum(option is not None for option in (jobs, scheduler, dask)) > 1:
         raise InputError("choose one of jobs, scheduler and dask")
-    jobs = whole("jobs", jobs, least=1) if jobs is not None else _cores()
+    jobs = whole("jobs", jobs, least=1) if jobs is not None else usable_cores()
     if dask is not None:
         whole("dask", dask, least=1)
     keys = {task.key for task in tasks_of(study)}
@@ -114,11 +114,6 @@ def run_study(
     with store.lock():
         run = _Run(study, store, keys, retry_failed)
         return run.go(jobs, scheduler, dask, progress) if run.left else run.report()
-
-
-def _cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _Run:

@@ -16,6 +16,8 @@ STOCHASTIC = (
     "moment/unbiased",
     "fit/unbiased-moment",
     "fit/unbiased-split",
+    "models/quadrature",
+    "models/prior-draws",
 )
 
 

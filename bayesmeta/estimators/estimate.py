@@ -27,6 +27,7 @@ class Status(Enum):
         "differ in every direction; more tasks, or a posterior (method posterior), would say more"
     )
     NOT_CONVERGED = "the likelihood still rose when the search was stopped; raise the limit"
+    POSTERIOR = "from a posterior of (mu, Sigma) given all data"
     RAISED = (
         "the widened covariance was not positive definite, so its eigenvalues were raised to the "
         "lower bound of Assumption 2; widen more, explore longer, or wait for more tasks"

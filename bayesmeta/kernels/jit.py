@@ -9,7 +9,7 @@ import numba
 
 from bayesmeta.kernels import sources
 
-_STAMP = sources.digest("bayesmeta.kernels")  # every file that can hold or call one
+STAMP = sources.digest("bayesmeta.kernels")  # every file that can hold or call one
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,6 +32,6 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     # old code of a kernel called from another file; ask for all of them
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None:
-        file._source_stamp = _STAMP
+        file._source_stamp = STAMP
     out: Callable[..., Any] = compiled
     return out

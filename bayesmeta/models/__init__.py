@@ -1,0 +1,1 @@
+"""Hierarchical Bayesian models of (mu_*, Sigma_*): PyMC builders, sampling, diagnostics."""

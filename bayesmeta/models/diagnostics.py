@@ -1,0 +1,114 @@
+"""Whether a fit is to be trusted: a verdict with the numbers behind it and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+class Check(NamedTuple):
+    """One number against its threshold."""
+
+    name: str
+    value: float
+    wanted: str
+    passed: bool
+    worst: str
+    advice: str
+
+
+class Diagnosis(tuple[Check, ...]):
+    """All checks of a fit; false where one of them fails. Prints as a short table."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return all(check.passed for check in self)
+
+    def __str__(self) -> str:
+        lines = [f"{'check':<24}{'value':>10}  {'wanted':<10}{'':<5}worst"]
+        lines += [
+            f"{c.name:<24}{c.value:>10.4g}  {c.wanted:<10}{'ok' if c.passed else 'BAD':<5}{c.worst}"
+            for c in self
+        ]
+        lines += [f"{c.name}: {c.advice}" for c in self if not c.passed]
+        good = "the draws can be trusted" if self else "do not trust these draws"
+        return "\n".join([*lines, good])
+
+    __repr__ = __str__
+
+
+_MORE = "draw more (draws=, tune=)"
+_GEOMETRY = "raise target_accept, or use the fused or the noncentred model"
+
+
+def diagnose(tree: xr.DataTree) -> Diagnosis:
+    """R-hat, effective sample sizes, divergences, energy, Monte-Carlo error, tree depth.
+
+    Thresholds of Vehtari et al. (2021) and Betancourt (2016). ``theta`` and what is constant (the
+    diagonal of a correlation matrix) are left out.
+    """
+    import arviz_stats as azs
+
+    posterior = tree["posterior"].to_dataset()
+    names = [
+        name
+        for name in ("mu", "Sigma", "sigma")
+        if name in posterior and float(posterior[name].std(["chain", "draw"]).max()) > 0
+    ]
+    data = posterior[names]
+    several = data.sizes["chain"] > 1 and data.sizes["draw"] >= 4
+    checks = []
+    if several:
+        rhat = azs.rhat(data)
+        checks.append(_judge("R-hat", rhat, 1.01, True, "chains disagree: " + _MORE))
+    least = 100.0 * data.sizes["chain"]
+    for kind in ("bulk", "tail"):
+        ess = azs.ess(data, method=kind)
+        checks.append(_judge(f"ESS {kind}", ess, least, False, _MORE))
+    sd = data.std(["chain", "draw"])
+    error = azs.mcse(data) / sd.where(sd > 0)
+    checks.append(_judge("MCSE / sd", error, 0.1, True, _MORE))
+    stats = tree["sample_stats"].to_dataset()
+    diverging = float(stats["diverging"].sum())
+    checks.append(Check("divergences", diverging, "0", diverging == 0, "", _GEOMETRY))
+    if "energy" in stats and stats.sizes["draw"] > 10:
+        energy = stats["energy"].values
+        bfmi = np.square(np.diff(energy, axis=1)).mean(axis=1) / np.maximum(
+            energy.var(axis=1), 1e-300
+        )
+        low = float(bfmi.min())
+        checks.append(Check("E-BFMI", low, ">= 0.3", low >= 0.3, f"chain {int(bfmi.argmin())}",
+                            "heavy tails: tighten the prior, or draw more"))  # fmt: skip
+    depth = next((stats[name] for name in ("reached_max_treedepth", "maxdepth_reached")
+                  if name in stats), None)  # fmt: skip
+    if depth is not None:
+        share = float(depth.mean())
+        checks.append(Check("at maximal tree depth", share, "<= 0.01", share <= 0.01, "",
+                            "draws are far apart: tune longer"))  # fmt: skip
+    return Diagnosis(checks)
+
+
+def _judge(name: str, values: xr.Dataset, limit: float, below: bool, advice: str) -> Check:
+    """The worst entry of all variables against a limit; NaN fails."""
+    found: list[tuple[float, str]] = []
+    for variable in values.data_vars:
+        array = values[variable]
+        flat = array.values.ravel()
+        order = np.argmax(flat) if below else np.argmin(flat)
+        if np.isnan(flat).any():
+            order = np.argmax(np.isnan(flat))
+        where = np.unravel_index(int(order), array.shape)
+        labels = [str(array[dim].values[i]) if dim in array.coords else str(i)
+                  for dim, i in zip(array.dims, where, strict=True)]  # fmt: skip
+        found.append((float(flat[order]), f"{variable}[{', '.join(labels)}]" if labels else
+                      str(variable)))  # fmt: skip
+    bad = [one for one in found if np.isnan(one[0])]
+    value, worst = bad[0] if bad else (max(found) if below else min(found))
+    passed = bool(value <= limit if below else value >= limit)
+    wanted = f"{'<=' if below else '>='} {limit:g}"
+    return Check(name, value, wanted, passed, worst, advice)

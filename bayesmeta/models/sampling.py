@@ -1,0 +1,293 @@
+"""Draw from the posterior of (mu, Sigma), and of the noise where it is not known."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesmeta.checks import Array, InputError, one_of, real, whole
+from bayesmeta.executors import usable_cores
+from bayesmeta.models.diagnostics import diagnose
+from bayesmeta.models.hierarchical import (
+    Problem,
+    check_problem,
+    data_of,
+    feature_labels,
+    model_of,
+    task_labels,
+)
+from bayesmeta.models.predictive import add_prior, add_theta, observed
+from bayesmeta.models.priors import LKJ, InverseWishart, KnownCovariance, Prior, describe_prior
+from bayesmeta.provenance import versions
+from bayesmeta.statistics import TaskStatistics
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesmeta.models.compiled import Compiled
+
+SAMPLERS = ("nutpie", "pymc")
+VARIABLES = ("mu", "Sigma", "sd", "corr", "sigma", "theta")
+"""What is kept of the draws."""
+
+
+class FitWarning(UserWarning):
+    """Draws that should not be trusted; ``diagnose`` says why."""
+
+
+def sample_posterior(
+    stats: TaskStatistics,
+    noise_sd: float | None = None,
+    *,
+    prior: Prior | None = None,
+    model: str = "fused",
+    sampler: str = "nutpie",
+    draws: int = 1000,
+    tune: int = 500,
+    chains: int = 4,
+    cores: int | None = None,
+    seed: int = 0,
+    target_accept: float = 0.8,
+    theta: bool = False,
+    progress: bool = False,
+) -> xr.DataTree:
+    """The posterior of the prior N(mu, Sigma) that tasks come from, as an ArviZ DataTree.
+
+    Groups: ``posterior`` (mu, Sigma, sd, corr; sigma where ``noise_sd`` is None; theta if asked
+    for), ``sample_stats``, ``observed_data``, ``prior``. Attributes repeat the fit and carry the
+    verdict of ``diagnose``; draws that should not be trusted come with a ``FitWarning``.
+
+    ``prior`` None: wide, in the data's own units (``default_prior``). Models and data of the same
+    kind and dimension are compiled once in a process.
+    """
+    one_of("sampler", sampler, SAMPLERS)
+    for name, value, least in (("draws", draws, 1), ("tune", tune, 0), ("chains", chains, 1),
+                               ("seed", seed, 0)):  # fmt: skip
+        whole(name, value, least=least)
+    if not 0 < real("target_accept", target_accept) < 1:
+        raise InputError(f"target_accept must be between 0 and 1, got {target_accept}")
+    problem = check_problem(stats, noise_sd, prior, model)
+    if find_spec(sampler) is None:
+        raise InputError(f"sampler {sampler!r} needs the package {sampler}; install it")
+    cores = min(chains, usable_cores()) if cores is None else whole("cores", cores, least=1)
+    start = time.perf_counter()
+    settings = {"draws": draws, "tune": tune, "chains": chains, "cores": cores, "seed": seed,
+                "target_accept": target_accept}  # fmt: skip
+    run = _with_nutpie if sampler == "nutpie" else _with_pymc
+    tree = run(problem, settings, progress)
+    rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
+    tree = observed(tree, problem)
+    tree = add_prior(tree, problem, rng)
+    if theta and "theta" not in tree["posterior"]:
+        tree = add_theta(tree, problem, rng)
+    elif not theta and "theta" in tree["posterior"]:
+        tree["posterior"] = tree["posterior"].to_dataset().drop_vars("theta")
+    verdict = diagnose(tree)
+    tree.attrs = {
+        "model": model,
+        "sampler": sampler,
+        "settings": json.dumps(settings),
+        "noise_sd": "estimated" if noise_sd is None else float(noise_sd),
+        "prior": json.dumps(describe_prior(problem.prior)),
+        "versions": json.dumps(versions()),
+        "seconds": time.perf_counter() - start,
+        "trusted": int(bool(verdict)),
+    }
+    if not verdict:
+        failed = "; ".join(
+            f"{check.name} {check.value:.3g} (wanted {check.wanted})"
+            for check in verdict
+            if not check.passed
+        )
+        warnings.warn(
+            f"these draws should not be trusted: {failed}; print(bm.diagnose(...)) says what to do",
+            FitWarning,
+            stacklevel=2,
+        )
+    return tree
+
+
+def _key(problem: Problem) -> tuple[Any, ...]:
+    """What a compiled model depends on."""
+    stats, prior = problem.stats, problem.prior
+    seen = problem.kind in ("noncentred", "centred")
+    eta = prior.eta if isinstance(prior, LKJ) else None
+    return (problem.kind, stats.dim, type(prior), eta, problem.noise_sd is None,
+            len(stats) if seen else None)  # fmt: skip
+
+
+_COMPILED: dict[tuple[Any, ...], Compiled] = {}
+
+
+def compiled(problem: Problem) -> Compiled:
+    """The compiled model of a problem; made once for all problems of its kind."""
+    from bayesmeta.models.compiled import compile_model
+
+    key = _key(problem)
+    if key not in _COMPILED:
+        _COMPILED[key] = compile_model(model_of(problem), VARIABLES)
+    return _COMPILED[key]
+
+
+def _for_nutpie(
+    problem: Problem, start: Array, jitter: Array, count: Callable[[], None], points: bool = False
+) -> Any:
+    """The compiled model with its data, as nutpie takes it; with ``points`` it also keeps the
+    unconstrained points."""
+    from nutpie.compiled_pyfunc import from_pyfunc
+
+    ready, data = compiled(problem), data_of(problem)
+    names, shapes = list(ready.names), list(ready.shapes)
+    if points:
+        names, shapes = [*names, "point"], [*shapes, (ready.size,)]
+
+    def make_density() -> Callable[..., tuple[float, Array]]:
+        return lambda point: ready.log_density(point, data)
+
+    def make_expand(*seeds: int) -> Callable[..., dict[str, Array]]:
+        def expand(point: Array) -> dict[str, Array]:
+            count()
+            values = ready.constrained(point, data)
+            return values | {"point": point} if points else values
+
+        return expand
+
+    def begin(seed: int) -> Array:
+        return start + jitter * np.random.default_rng(seed).uniform(-1, 1, ready.size)
+
+    return from_pyfunc(
+        ready.size, make_density, make_expand, [np.dtype("float64")] * len(names), shapes, names,
+        coords=_coords(problem), dims=dict(ready.dims), make_initial_point_fn=begin,
+    )  # fmt: skip
+
+
+def draw_chain(
+    problem: Problem, *, draws: int, tune: int, seed: int, start: Array | None = None
+) -> tuple[dict[str, Array], Array]:
+    """One chain as bare arrays, and where it ended; for agents and studies that fit thousands."""
+    import nutpie
+
+    ready = compiled(problem)
+    centre, jitter = starting_point(problem, ready)
+    if start is not None:
+        centre, jitter = start, np.zeros(ready.size)
+    made = _for_nutpie(problem, centre, jitter, lambda: None, points=True)
+    tree = nutpie.sample(
+        made, draws=draws, tune=tune, chains=1, cores=1, seed=seed, save_warmup=False,
+        progress_bar=False,
+    )  # fmt: skip
+    found = {str(name): values.values[0] for name, values in tree["posterior"].items()}
+    return found, found["point"][-1]
+
+
+def _with_nutpie(problem: Problem, settings: dict[str, Any], progress: bool) -> xr.DataTree:
+    """Draw with nutpie; the bar counts the draws of all chains."""
+    import nutpie
+
+    start, jitter = starting_point(problem, compiled(problem))
+    total = settings["chains"] * (settings["draws"] + settings["tune"])
+    counter = itertools.count(1)
+    with _bar(progress, total) as show:
+
+        def count() -> None:
+            done = next(counter)
+            if done % 20 == 0:
+                show(done)
+
+        tree = nutpie.sample(
+            _for_nutpie(problem, start, jitter, count),
+            draws=settings["draws"],
+            tune=settings["tune"],
+            chains=settings["chains"],
+            cores=settings["cores"],
+            seed=settings["seed"],
+            target_accept=settings["target_accept"],
+            save_warmup=False,
+            progress_bar=False,
+        )
+        short = next(counter) <= total
+        if not short:
+            show(total)
+    if short:  # nutpie hands out what it has when it is interrupted
+        raise KeyboardInterrupt
+    return _tidied(tree)
+
+
+def starting_point(problem: Problem, ready: Compiled) -> tuple[Array, Array]:
+    """Where chains start, unconstrained, and how far they are spread about it."""
+    prior, d = problem.prior, problem.stats.dim
+    below, diagonal = np.tril_indices(d), np.eye(d)[np.tril_indices(d)]
+    centre: dict[str, Any] = {"sigma_log__": math.log(prior.noise_scale), "mu": prior.mean}
+    spread: dict[str, Any] = {}
+    if isinstance(prior, LKJ):
+        scale = np.asarray(prior.scale)
+        centre["root_cholesky-cov-packed__"] = np.diag(np.log(scale))[below]
+        spread["root_cholesky-cov-packed__"] = 0.5 * np.where(diagonal, 1.0, scale[below[0]])
+        centre["spread_log__"] = np.log(scale)
+    if isinstance(prior, (LKJ, KnownCovariance)):
+        spread["mu"] = np.asarray(prior.mean_sd) / 5
+    if isinstance(prior, InverseWishart):
+        centre["squares_log__"] = np.log(prior.degrees - np.arange(d))
+    if problem.kind == "centred":
+        centre["theta"] = np.tile(np.asarray(prior.mean), len(problem.stats))
+    parts = [
+        [np.broadcast_to(np.ravel(values.get(name, default)), size) for values, default in
+         ((centre, 0.0), (spread, 0.5))]
+        for name, size in ready.parts
+    ]  # fmt: skip
+    return np.concatenate([one[0] for one in parts]), np.concatenate([one[1] for one in parts])
+
+
+def _coords(problem: Problem) -> dict[str, Any]:
+    names = feature_labels(problem.stats)
+    coords: dict[str, Any] = {"feature": names, "feature_bis": names}
+    if problem.kind in ("noncentred", "centred"):
+        coords["task"] = task_labels(problem.stats)
+    return coords
+
+
+def _bar(progress: bool, total: int) -> AbstractContextManager[Callable[[float], None]]:
+    if not progress:
+        return nullcontext(lambda now: None)
+    from bayesmeta.progress import progress_bar
+
+    return progress_bar("drawing", "draws", total, 0)
+
+
+def _tidied(tree: xr.DataTree) -> xr.DataTree:
+    """The groups people use."""
+    import xarray as xr
+
+    posterior = tree["posterior"].to_dataset()
+    kept = posterior[[name for name in VARIABLES if name in posterior]]
+    return xr.DataTree.from_dict(
+        {"posterior": kept, "sample_stats": tree["sample_stats"].to_dataset()}
+    )
+
+
+def _with_pymc(problem: Problem, settings: dict[str, Any], progress: bool) -> xr.DataTree:
+    """Draw with PyMC's own NUTS."""
+    import pymc as pm
+
+    with model_of(problem):
+        tree = pm.sample(
+            draws=settings["draws"],
+            tune=settings["tune"],
+            chains=settings["chains"],
+            cores=settings["cores"],
+            random_seed=settings["seed"],
+            target_accept=settings["target_accept"],
+            nuts_sampler="pymc",
+            progressbar=progress,
+            compute_convergence_checks=False,
+        )
+    return _tidied(tree)

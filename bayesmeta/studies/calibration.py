@@ -1,0 +1,147 @@
+"""Simulation-based calibration: where does the truth rank among the draws of its posterior?
+
+Draw (mu, Sigma) from the prior over priors, tasks from N(mu, Sigma), data from the tasks, and draws
+from the posterior given the data. If model and sampler are right, the rank of the truth among the
+draws is uniform (Talts et al. 2018), for every quantity. Wrong models are run through the same
+mill, to see that it notices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesmeta.actions import UniformBall
+from bayesmeta.agents import ROSTER
+from bayesmeta.cells import Study, grid
+from bayesmeta.checks import Array
+from bayesmeta.environment import TaskFamily
+from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.models.priors import LKJ
+from bayesmeta.player import Player
+from bayesmeta.statistics import TaskStatistics
+from bayesmeta.streams import ENVIRONMENT, stream
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+DIM = 2
+PRIOR = LKJ(mean=0.0, mean_sd=2.0, scale=1.0, eta=1.0, noise_scale=1.5)
+"""Fixed numbers: a prior that looked at the data would void the check."""
+NOISE = 1.0
+DRAWS, THIN = 99, 5
+MODELS = {
+    "right": "as the data were made",
+    "right, noise unknown": "the same, with the noise to be learned, too",
+    "noise 20% too large": "believes in a noise of 1.2 where it is 1",
+    "least squares as theta": "takes each task's least squares for its theta: no noise correction",
+    "no correlations": "a covariance forced to be diagonal",
+}
+"""The right model in two versions, and three wrong ones."""
+DATA = {
+    "random": "30 tasks of 8 steps, actions at random",
+    "adaptive": "500 tasks of 30 steps, all steps of a Thompson agent",
+}
+"""How data are collected."""
+QUANTITIES = ("mu 1", "mu 2", "sd 1", "sd 2", "corr", "sigma")
+
+
+def collect_tasks(family: TaskFamily, how: str, seed: int) -> TaskStatistics:
+    """Statistics of tasks whose actions were taken at random, or by an agent that learns."""
+    tasks = 30 if how == "random" else 500
+    row = ROSTER["UKTS"]
+    if how == "random":
+        from bayesmeta.exploration import first_steps
+
+        row = replace(row, exploration=first_steps(family.horizon))
+    player = Player(row, family.setting(tasks), seed=seed)
+    rng, d = stream(seed, ENVIRONMENT), family.dim
+    gram, moment = np.empty((tasks, d, d)), np.empty((tasks, d))
+    energy = np.empty(tasks)
+    for j in range(tasks):
+        player.start_task()
+        outcome = player.play(family.draw(rng))
+        gram[j] = outcome.taken.T @ outcome.taken
+        moment[j] = outcome.taken.T @ outcome.rewards
+        energy[j] = outcome.rewards @ outcome.rewards
+    return TaskStatistics(gram, moment, np.full(tasks, float(family.horizon)), energy)
+
+
+def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """One cell: the rank of the truth for every quantity, and how far off least squares is."""
+    import xarray as xr
+
+    from bayesmeta.models.hierarchical import Problem
+    from bayesmeta.models.sampling import draw_chain
+
+    prior, how, which = PRIOR.settled(DIM), settings["data"], settings["model"]
+    rng = stream(seed, "truth")
+    means, roots, noises = prior.draw(rng, 1)
+    noise = float(noises[0]) if which == "right, noise unknown" else NOISE
+    cov = roots[0] @ roots[0].T
+    family = TaskFamily(
+        GaussianPrior(means[0], cov), UniformBall(DIM, 1.0, 10), noise,
+        horizon=8 if how == "random" else 30,
+    )  # fmt: skip
+    stats = collect_tasks(family, how, seed)
+    believed: float | None = noise
+    if which == "right, noise unknown":
+        believed = None
+    elif which == "noise 20% too large":
+        believed = 1.2 * noise
+    elif which == "no correlations":
+        prior = replace(prior, eta=1e6)
+    given = stats
+    if which == "least squares as theta":
+        sure = 1e6 * np.broadcast_to(np.eye(DIM), stats.gram.shape)
+        given = TaskStatistics(sure, 1e6 * stats.ols())
+    problem = Problem(given, believed, prior, "fused")
+    found, _ = draw_chain(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31)
+    sd = np.sqrt(np.diag(cov))
+    truth = [*means[0], *sd, cov[0, 1] / (sd[0] * sd[1]), noise]
+    ranks = []
+    for k, (name, index) in enumerate(
+        (("mu", 0), ("mu", 1), ("sd", 0), ("sd", 1), ("corr", (0, 1)), ("sigma", ()))
+    ):
+        if name not in found:
+            ranks.append(np.nan)
+            continue
+        index = index if isinstance(index, tuple) else (index,)
+        draws = found[name][(slice(None), *index)][THIN - 1 :: THIN]
+        ranks.append(float((draws < truth[k]).sum()))
+    estimates = stats.ols()
+    error = estimates.std(axis=0, ddof=1) / np.sqrt(len(estimates))
+    z: Array = (estimates.mean(axis=0) - means[0]) / error
+    # along the direction in which the tasks' rewards lie, where choosing biases most
+    way = means[0] / np.linalg.norm(means[0])
+    along = estimates @ way
+    z_along = (along.mean() - means[0] @ way) / (along.std(ddof=1) / np.sqrt(len(along)))
+    return xr.Dataset(
+        {"rank": ("quantity", ranks), "ols_z": ("direction", [*z, z_along])},
+        coords={"quantity": list(QUANTITIES), "direction": ["mu 1", "mu 2", "along mu"]},
+    )
+
+
+STUDIES = (
+    Study(
+        "calibration",
+        grid({"data": "random"}, model=list(MODELS), run=range(500)),
+        replicate,
+        seed=5,
+        dims=("model", "run"),
+        note="simulation-based calibration of the models, and of wrong ones",
+        record="calibration/random.nc",
+    ),
+    Study(
+        "calibration-adaptive",
+        grid({"data": "adaptive", "model": "right"}, run=range(500)),
+        replicate,
+        seed=6,
+        dims=("run",),
+        note="the same on all steps of an agent that chose its own actions",
+        record="calibration/adaptive.nc",
+    ),
+)
+"""What is recorded in analyses/calibration."""
