@@ -20,14 +20,29 @@ SHOWN = 20
 """Tasks printed; all of them are in the JSON."""
 
 
-def read_table(path: Path) -> DataFrame:
-    """A CSV or Parquet file as a table."""
+MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")
+"""What stands for no number in a CSV file."""
+
+
+def read_table(path: Path, task: str) -> DataFrame:
+    """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks."""
     import pandas as pd
 
     try:
         if path.suffix.lower() in (".parquet", ".pq"):
             return pd.read_parquet(path)
-        return pd.read_csv(path)
+        missing = {name: MISSING for name in pd.read_csv(path, nrows=0).columns if name != task}
+        frame = pd.read_csv(path, dtype={task: str}, keep_default_na=False, na_values=missing)
+        if len(frame.columns) == 1 and any(mark in str(frame.columns[0]) for mark in ";\t|"):
+            raise InputError(
+                f"{path} has a single column, {str(frame.columns[0])!r:.60}; separate columns by "
+                "commas"
+            )
+        return frame
+    except InputError:
+        raise
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text in UTF-8; save it as CSV in UTF-8") from None
     except FileNotFoundError:
         raise InputError(f"there is no file {path}") from None
     except ImportError:
@@ -50,9 +65,10 @@ def task_names(stats: TaskStatistics) -> list[str]:
 
 
 def correlation(cov: np.ndarray) -> np.ndarray:
-    """Correlations; NaN where a variance is not positive."""
+    """Correlations; NaN where there is none, a variance or the matrix not being positive."""
     sd = np.sqrt(np.where(np.diag(cov) > 0, np.diag(cov), np.nan))
-    return np.asarray(cov / np.outer(sd, sd))
+    found = cov / np.outer(sd, sd)
+    return np.asarray(np.where(np.abs(found) <= 1 + 1e-9, found, np.nan))
 
 
 def as_json(stats: TaskStatistics, estimate: PriorEstimate, method: str) -> dict[str, Any]:
@@ -67,7 +83,11 @@ def as_json(stats: TaskStatistics, estimate: PriorEstimate, method: str) -> dict
         ]
 
     def plain(value: np.ndarray | None) -> Any:
-        return None if value is None else value.tolist()
+        if value is None:
+            return None
+        made = value.astype(object)
+        made[~np.isfinite(value)] = None  # JSON has no NaN
+        return made.tolist()
 
     return {
         "method": method,
@@ -102,7 +122,7 @@ def print_fit(
             made.add_column(column, justify="right" if i else "left", no_wrap=True)
         return made
 
-    names, cov = feature_names(stats), estimate.prior.cov
+    names, cov = [_label(name) for name in feature_names(stats)], estimate.prior.cov
     rows = "" if stats.count is None else f", {int(stats.count.sum())} rows"
     prior = table(
         f"The prior by {method} ({len(stats)} tasks{rows})",
@@ -123,7 +143,7 @@ def print_fit(
         both = table("Covariances below the diagonal, correlations above", ["", *names])
         r = correlation(cov)
         for i, name in enumerate(names):
-            cells = [_number(cov[i, j]) if j < i else "" if i == j else f"{r[i, j]:.2f}"
+            cells = [_number(cov[i, j]) if j < i else "" if i == j else _number(r[i, j].round(2))
                      for j in range(len(names))]  # fmt: skip
             both.add_row(name, *cells)
         console.print(both)
@@ -143,19 +163,27 @@ def print_fit(
                 for mean, sd in zip(row["mean"], row["sd"], strict=True)
                 for part in (_number(mean), _number(sd))
             ]
-            shrunken.add_row(row["task"], *cells)
+            shrunken.add_row(_label(row["task"]), *cells)
         console.print(shrunken)
+        console.print("± sd: as if the estimated prior were known")
         if len(tasks) > SHOWN:
             console.print(f"and {len(tasks) - SHOWN} more tasks; --json has them all")
     if estimate.passed_over:
-        console.print(f"{estimate.passed_over} tasks do not determine all features by themselves "
-                      "and were passed over; ml and reml use them")  # fmt: skip
+        console.print(f"tasks passed over, since they do not determine all features by themselves "
+                      f"(ml and reml use them): {estimate.passed_over}")  # fmt: skip
     if estimate.negative:
         console.print(f"negative eigenvalues of the bias-corrected covariance: {estimate.negative}")
     console.print(f"status: {estimate.status.value}")
 
 
-def _number(value: float | None) -> str:
+def _label(text: str) -> str:
+    """A label as it is, not as markup, and not too long for a table."""
+    from rich.markup import escape
+
+    return escape(text if len(text) <= 24 else f"{text[:23]}…")
+
+
+def _number(value: float | None, digits: int = 6) -> str:
     if value is None or not np.isfinite(value):
         return ""
-    return f"{value:.6g}"
+    return f"{value:.{digits}g}"

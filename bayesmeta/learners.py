@@ -7,6 +7,7 @@ agent whose prior comes from somewhere else is one more learner of this shape.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -202,18 +203,20 @@ class Likelihood:
         self, memory: _History, setting: Setting, rng: np.random.Generator
     ) -> PriorEstimate:
         n = memory.tasks
-        if n < 2:
-            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
-        if memory.estimate is None or n >= memory.next_fit:
+        if n >= 2 and (memory.estimate is None or n >= memory.next_fit):
             old = memory.estimate
             stats = TaskStatistics.trusted(memory.gram[:n], memory.moment[:n])
-            memory.estimate = fit_likelihood(
-                stats,
-                setting.noise_sd**2,
-                self.restricted,
-                start=None if old is None else (old.prior.mean, old.prior.cov),
-            )
+            with suppress(InputError):  # the steps of all tasks do not yet span all directions
+                memory.estimate = fit_likelihood(
+                    stats,
+                    setting.noise_sd**2,
+                    self.restricted,
+                    errors=False,
+                    start=None if old is None else (old.prior.mean, old.prior.cov),
+                )
             memory.next_fit = math.ceil(n * self.growth)
+        if memory.estimate is None:
+            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
         return memory.estimate
 
 

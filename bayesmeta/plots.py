@@ -120,13 +120,17 @@ def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
 
     from bayesmeta.estimators.fit import task_posteriors
     from bayesmeta.fitted import feature_names, task_names
+    from bayesmeta.statistics import TaskStatistics
 
     mean, cov = task_posteriors(stats, estimate)
     sd = np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
     own = np.full_like(mean, np.nan)
-    good = np.linalg.matrix_rank(stats.gram, hermitian=True) == stats.dim
-    own[good] = np.linalg.solve(stats.gram[good], stats.moment[good][..., None])[..., 0]
-    names, labels = feature_names(stats), task_names(stats)
+    good = stats.determined()
+    own[good] = TaskStatistics(stats.gram[good], stats.moment[good]).ols()
+    names, labels = (
+        [text.replace("$", r"\$") for text in made]  # a label is no formula
+        for made in (feature_names(stats), task_names(stats))
+    )
     n, d = len(stats), stats.dim
     order = np.argsort(mean[:, -1])
     if n > 60:  # evenly spaced in rank: a figure, not a phone book
@@ -149,10 +153,13 @@ def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
     panels[0].set_yticks(rows, [labels[j] for j in order], fontsize=8)
-    panels[0].set_ylabel("task" if n <= 60 else f"task (60 of {n}, evenly by rank)")
+    panels[0].set_ylabel("task" if n <= 60 else f"task (60 of {n}, evenly by rank in {names[-1]})")
+    panels[0].set_ylim(-0.8, len(order) - 0.2)
+    between = "    " if d > 1 else "\n"
     figure.supxlabel(
-        "dot and bar: shrunken estimate, 95% interval    open circle: the task's own least squares"
-        "\nline and band: prior mean, and where 95% of tasks lie",
+        f"dot and bar: shrunken estimate, 95% interval{between}open circle: the task's own least "
+        "squares\nline and band: prior mean, and where 95% of tasks lie\n"
+        "(bars as if the prior were known)",
         fontsize=9, color="#555555",
     )  # fmt: skip
     return figure

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayesmeta.checks import Array, InputError, array
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+
+SINGULAR = 1e-12
+"""A gram is singular: its smallest eigenvalue as a part of its trace, features in own units."""
+LOST = 1e-11
+"""What of a sum of squares may be left when the rewards' level is taken off it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,8 @@ class TaskStatistics:
     def __post_init__(self) -> None:
         moment = array("moment", self.moment, (None, None))
         n, d = moment.shape
+        if d == 0:
+            raise InputError("moment has no features; give at least one")
         gram = array("gram", self.gram, (n, d, d))
         if np.abs(gram - np.swapaxes(gram, -1, -2)).max(initial=0.0) > 1e-8 * np.abs(gram).max(
             initial=0.0
@@ -40,6 +48,12 @@ class TaskStatistics:
             raise InputError("gram must be symmetric in its last two axes")
         object.__setattr__(self, "moment", moment)
         object.__setattr__(self, "gram", gram)
+        squares = np.diagonal(gram, axis1=-2, axis2=-1)
+        most = np.sqrt(np.maximum(squares[:, :, None] * squares[:, None, :], 0.0))
+        if (squares < 0).any() or (np.abs(gram) > most * (1 + 1e-8)).any():
+            raise InputError("gram must be A'A, positive semidefinite; give sums of products")
+        if (moment[squares == 0] != 0).any():
+            raise InputError("moment must be 0 where a feature of a task is always 0")
         for name in ("count", "energy"):
             value = getattr(self, name)
             if value is not None:
@@ -56,11 +70,13 @@ class TaskStatistics:
                 object.__setattr__(self, name, labels)
 
     @classmethod
-    def trusted(cls, gram: Array, moment: Array) -> TaskStatistics:
+    def trusted(
+        cls, gram: Array, moment: Array, count: Array | None = None, energy: Array | None = None
+    ) -> TaskStatistics:
         """Wrap arrays known to be valid (a learner's own memory) without checking them."""
         stats = object.__new__(cls)
         stats.__dict__.update(
-            gram=gram, moment=moment, count=None, energy=None, tasks=None, features=None
+            gram=gram, moment=moment, count=count, energy=energy, tasks=None, features=None
         )
         return stats
 
@@ -85,6 +101,8 @@ class TaskStatistics:
         if not len(rewards):
             raise InputError("there are no rows")
         found = list(dict.fromkeys(labels.tolist()))
+        if any(label != label for label in found):
+            raise InputError("task has rows without a label (NaN)")
         place = {label: i for i, label in enumerate(found)}
         index = np.array([place[label] for label in labels.tolist()])
         n, d = len(found), rows.shape[1]
@@ -105,6 +123,8 @@ class TaskStatistics:
 
         ``intercept`` adds a first feature that is always 1.
         """
+        if not hasattr(frame, "columns"):
+            raise InputError(f"frame must be a pandas DataFrame, got {type(frame).__name__}")
         names = [features] if isinstance(features, str) else list(features)
         twice = {name for name in names if names.count(name) > 1}
         if twice:
@@ -114,10 +134,13 @@ class TaskStatistics:
         for name in (task, reward, *names):
             if name not in frame.columns:
                 known = ", ".join(map(str, frame.columns))
-                raise InputError(f"there is no column {name!r}; the columns are {known}")
-        if frame[task].isna().any():
-            row = int(np.argmax(frame[task].isna().to_numpy()))
-            raise InputError(f"column {task!r} has no value in row {row + 1}")
+                raise InputError(f"there is no column {name!r}; the columns are {known:.200}")
+        missing = (frame[task].isna() | (frame[task] == "")).to_numpy()
+        if missing.any():
+            row = int(np.argmax(missing))
+            raise InputError(
+                f"column {task!r} has no value in row {row + 1} (not counting the header)"
+            )
         values = {name: _numbers(frame, name) for name in (reward, *names)}
         columns = [values[name] for name in names]
         if intercept:
@@ -128,6 +151,41 @@ class TaskStatistics:
             frame[task].to_numpy(), values[reward], np.column_stack(columns), names
         )
 
+    def units(self) -> Array:
+        """The typical length of each feature, by which nothing that matters may depend on it."""
+        squares = np.diagonal(self.gram, axis1=1, axis2=2)
+        lengths = np.sqrt(squares.sum(axis=0) / max(len(self), 1))
+        return np.where(lengths > 0, lengths, 1.0)
+
+    def scaled(self) -> tuple[Array, Array, Array]:
+        """Grams and moments with every feature in its own unit, and the units."""
+        units = self.units()
+        return self.gram / np.outer(units, units), self.moment / units, units
+
+    def determined(self) -> NDArray[np.bool_]:
+        """Which tasks determine their theta by themselves: whose gram is invertible."""
+        values = np.linalg.eigvalsh(self.scaled()[0])
+        out: NDArray[np.bool_] = values[:, 0] > SINGULAR * np.abs(values).sum(axis=1)
+        return out
+
+    def centred(self) -> tuple[TaskStatistics, Array]:
+        """The same tasks with a common theta taken off, that of least squares over all of them, so
+        that a large level of the rewards costs no digits; and that theta."""
+        gram, moment, units = self.scaled()
+        centre = np.linalg.lstsq(gram.sum(axis=0), moment.sum(axis=0))[0] / units
+        fitted = self.gram @ centre
+        energy = self.energy
+        if energy is not None:
+            energy = energy - (2 * self.moment - fitted) @ centre
+            if energy.sum() <= LOST * self.energy.sum():  # type: ignore[union-attr]
+                raise InputError(
+                    "the features fit all rewards exactly, or the rewards vary so little beside "
+                    "how far they lie from 0 that their sums of squares do not show it; take a "
+                    "constant off them"
+                )
+            energy = np.maximum(energy, 0.0)
+        return TaskStatistics.trusted(self.gram, self.moment - fitted, self.count, energy), centre
+
     def residuals(self) -> tuple[float, float]:
         """Squares left over by every task's own least squares, summed, and how many are free."""
         if self.count is None or self.energy is None:
@@ -135,22 +193,28 @@ class TaskStatistics:
                 "estimating the noise needs count and energy (steps and sum of squared rewards of "
                 "each task); give them, or noise_sd"
             )
-        values, vectors = np.linalg.eigh(self.gram)
-        kept = values > values[:, -1:] * self.dim * np.finfo(float).eps
-        along = np.einsum("nji,nj->ni", vectors, self.moment)
+        centred, _ = self.centred()
+        gram, moment, _ = centred.scaled()
+        assert centred.energy is not None
+        values, vectors = np.linalg.eigh(gram)
+        kept = values > SINGULAR * values.sum(axis=1, keepdims=True)
+        along = np.einsum("nji,nj->ni", vectors, moment)
         fitted = np.divide(along**2, values, out=np.zeros_like(along), where=kept).sum(axis=1)
-        return float((self.energy - fitted).sum()), float((self.count - kept.sum(axis=1)).sum())
+        return float((centred.energy - fitted).sum()), float((self.count - kept.sum(axis=1)).sum())
 
     def ols(self) -> Array:
         """Ordinary least squares of every task, eq. (9); needs invertible grams."""
-        rank = np.linalg.matrix_rank(self.gram, hermitian=True)
-        if (rank < self.dim).any():
-            task = int(np.argmax(rank < self.dim))
+        gram, moment, units = self.scaled()
+        alone = self.determined()
+        if not alone.all():
+            task = int(np.argmin(alone))
+            label = task if self.tasks is None else repr(self.tasks[task])
             raise InputError(
-                f"gram of task {task} is singular (rank {rank[task]} of {self.dim}); "
-                "least squares needs at least as many independent steps as dimensions"
+                f"gram of task {label} is singular; least squares needs at least as many "
+                "independent steps as features"
             )
-        return np.linalg.solve(self.gram, self.moment[..., None])[..., 0]
+        found: Array = np.linalg.solve(gram, moment[..., None])[..., 0] / units
+        return found
 
     @staticmethod
     def concatenate(parts: Iterable[TaskStatistics]) -> TaskStatistics:
@@ -158,6 +222,10 @@ class TaskStatistics:
         parts = list(parts)
         if not parts:
             raise InputError("concatenate needs at least one TaskStatistics")
+        if len({part.dim for part in parts}) > 1:
+            raise InputError("concatenate needs parts of the same dimension")
+        if len({part.features for part in parts if part.features is not None}) > 1:
+            raise InputError("concatenate needs the same features in all parts, in the same order")
 
         def join(name: str) -> Array | None:
             values = [getattr(part, name) for part in parts]
@@ -179,12 +247,15 @@ def _numbers(frame: Any, name: str) -> Array:
     """A column as numbers; the first cell that is none is named by its row."""
     import pandas as pd
 
+    if pd.api.types.is_datetime64_any_dtype(frame[name]):
+        raise InputError(f"column {name!r} holds dates; give numbers, such as days since the first")
     numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
     bad = ~np.isfinite(numbers)
     if bad.any():
         row = int(np.argmax(bad))
         value = frame[name].iloc[row]
-        what = "no value" if pd.isna(value) else f"{value!r}, which is not a finite number,"
+        shown = value.item() if isinstance(value, np.generic) else value
+        what = "no value" if pd.isna(value) else f"{shown!r}, which is not a finite number,"
         raise InputError(f"column {name!r} has {what} in row {row + 1} (not counting the header)")
     out: Array = numbers
     return out

@@ -71,13 +71,15 @@ def test_a_known_noise_and_many_tasks(tmp_path: Path, capsys: pytest.CaptureFixt
         (None, ["--noise-sd", "much"], ["--noise-sd must be a number", "'much'"]),
         (None, ["--noise-sd", "0"], ["--noise-sd must be greater than 0"]),
         (None, ["--method", "magic"], ["unknown --method 'magic'"]),
-        (None, ["--method", "moment-widened"], ["needs horizon"]),
+        (None, ["--method", "moment-widened"], ["moment-widened needs --widening"]),
         (None, ["--plot", "picture.txt"], ["--plot must end in .png"]),
+        (None, ["--widening", "3"], ["--widening is for --method moment-widened"]),
+        (None, ["--reward", "Days"], ["fit all rewards exactly"]),
         (("Days", 4, "four"), [], ["column 'Days'", "'four'", "row 5"]),
         (("Reaction", 2, None), [], ["column 'Reaction' has no value in row 3"]),
         (("Reaction", 2, "inf"), [], ["column 'Reaction'", "row 3"]),
         (("Subject", 7, None), [], ["column 'Subject' has no value in row 8"]),
-        ("one", [], ["1 task(s)"]),
+        ("one", [], ["there is 1 task"]),
         ("short", [], ["has 1 rows, fewer than the 2 features"]),
         ("none", [], ["there are no rows"]),
     ],
@@ -97,6 +99,35 @@ def test_bad_tables_are_refused_in_one_line(
     shown = capsys.readouterr()
     assert shown.out == "" and shown.err.count("\n") == 1
     assert all(word in shown.err for word in words), shown.err
+
+
+def test_labels_are_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """01 and 1 are two tasks, NA is a name, brackets and dollars are no markup."""
+    labels = ["01", "1", "NA", "[/b]x", "$a_{b$"]
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "who": np.repeat(labels, 6),
+            "y[ms]": rng.standard_normal(30),
+            "x": rng.standard_normal(30),
+        }
+    )
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    command = ("fit", str(tmp_path / "t.csv"), "--task", "who", "--reward", "x", "--features",
+               "y[ms]", "--intercept")  # fmt: skip
+    assert run(*command, "--plot", str(tmp_path / "t.png")) == 0
+    shown = capsys.readouterr().out
+    assert "5 tasks" in shown and all(label in shown for label in (*labels, "y[ms]"))
+
+
+def test_other_separators_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file with semicolons has one column; Latin-1 is not UTF-8."""
+    (tmp_path / "semi.csv").write_text("a;b;c\n1;2;3\n")
+    assert run("fit", str(tmp_path / "semi.csv"), *COLUMNS) == 2
+    assert "separate columns by commas" in capsys.readouterr().err
+    (tmp_path / "latin.csv").write_bytes("Subject,Größe\n1,2\n".encode("latin-1"))
+    assert run("fit", str(tmp_path / "latin.csv"), *COLUMNS) == 2
+    assert "save it as CSV in UTF-8" in capsys.readouterr().err
 
 
 def test_parquet_says_what_csv_says(

@@ -46,8 +46,6 @@ def test_the_last_refit_is_the_optimum(restricted: bool) -> None:
     n = refits[-1]
     stats = bm.TaskStatistics(memory.gram[:n], memory.moment[:n])
     scratch = bm.fit_prior(stats, bm.paper_family().noise_sd, "reml" if restricted else "ml")
-    assert scratch.log_likelihood is not None and found[-1].log_likelihood is not None
-    assert found[-1].log_likelihood >= scratch.log_likelihood - 1e-6
     np.testing.assert_allclose(found[-1].prior.cov, scratch.prior.cov, atol=1e-4)
 
 

@@ -64,7 +64,7 @@ def test_singular_gram_is_allowed_but_has_no_ols() -> None:
     """Fewer steps than dimensions can be held; least squares refuses and says which task."""
     gram = np.stack([np.eye(2), [[1.0, 1.0], [1.0, 1.0]]])
     found = TaskStatistics(gram, np.ones((2, 2)))
-    with pytest.raises(InputError, match=r"gram of task 1 is singular \(rank 1 of 2\)"):
+    with pytest.raises(InputError, match="gram of task 1 is singular"):
         found.ols()
 
 
@@ -72,7 +72,7 @@ def test_ols_refuses_grams_singular_up_to_rounding() -> None:
     """Two steps in three dimensions: rounding often makes such a gram invertible, to no good."""
     for seed in range(8):
         short = tasks(seed, 1, 3, 2)
-        with pytest.raises(InputError, match=r"gram of task 0 is singular \(rank 2 of 3\)"):
+        with pytest.raises(InputError, match="gram of task 0 is singular"):
             short.ols()
 
 
@@ -87,15 +87,58 @@ def test_concatenate() -> None:
     assert both.energy is not None and both.energy.shape == (6,)
     mixed = TaskStatistics.concatenate(iter([first, bare]))
     assert len(mixed) == 3 and mixed.count is None and mixed.energy is None
-    np.testing.assert_array_equal(mixed.ols()[2], bare.ols()[0])
+    np.testing.assert_allclose(mixed.ols()[2], bare.ols()[0], rtol=1e-12)
 
 
 def test_concatenate_refuses() -> None:
     """Nothing to join has no dimension; parts of different dimensions do not join."""
     with pytest.raises(InputError, match="concatenate needs at least one"):
         TaskStatistics.concatenate([])
-    with pytest.raises(ValueError, match="dimension"):
+    with pytest.raises(InputError, match="dimension"):
         TaskStatistics.concatenate([tasks(0, 1, 2, 3), tasks(0, 1, 3, 4)])
+    gram, moment = np.stack([np.eye(2)] * 2), np.ones((2, 2))
+    parts = [TaskStatistics(gram, moment, features=f) for f in (("a", "b"), ("b", "a"))]
+    with pytest.raises(InputError, match="same features in all parts, in the same order"):
+        TaskStatistics.concatenate(parts)
+
+
+@pytest.mark.parametrize(
+    ("gram", "moment", "words"),
+    [
+        ([[[1.0, 2.0], [2.0, 1.0]]], [[1.0, 1.0]], "positive semidefinite"),
+        ([[[-1.0, 0.0], [0.0, 1.0]]], [[1.0, 1.0]], "positive semidefinite"),
+        ([[[1.0, 0.0], [0.0, 0.0]]], [[1.0, 1.0]], "moment must be 0 where"),
+        (np.zeros((2, 0, 0)), np.zeros((2, 0)), "no features"),
+    ],
+)
+def test_sums_that_cannot_be_are_refused(gram: object, moment: object, words: str) -> None:
+    """Grams that are no sums of squares, rewards of features that are always 0, no features."""
+    with pytest.raises(InputError, match=words):
+        TaskStatistics(gram, moment)  # type: ignore[arg-type]
+
+
+def test_a_rank_one_gram_of_many_steps_is_singular() -> None:
+    """Rounding of two thousand additions does not make it invertible, in any units."""
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 1e-7, 1e8):
+        direction = rng.standard_normal((50, 1, 3)) * [1.0, scale, 1.0]
+        rows = rng.standard_normal((50, 2000, 1)) * direction
+        found = TaskStatistics(
+            np.einsum("nti,ntj->nij", rows, rows), np.einsum("nti->ni", rows), None, None
+        )
+        assert not found.determined().any()
+
+
+def test_a_large_level_of_the_rewards_costs_no_digits() -> None:
+    """Residuals do not depend on what is added to all rewards, until their sums do not show it."""
+    rng = np.random.default_rng(1)
+    task, rows = np.repeat(np.arange(20), 6), np.column_stack([np.ones(120), rng.uniform(size=120)])
+    rewards = rng.standard_normal(120)
+    plain = TaskStatistics.from_arrays(task, rewards, rows).residuals()
+    lifted = TaskStatistics.from_arrays(task, rewards + 1e4, rows).residuals()
+    np.testing.assert_allclose(lifted, plain, rtol=1e-6)
+    with pytest.raises(InputError, match="take a constant off"):
+        TaskStatistics.from_arrays(task, rewards + 1e7, rows).residuals()
 
 
 @pytest.mark.parametrize(

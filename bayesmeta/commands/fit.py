@@ -31,10 +31,16 @@ def add(commands: Subparsers) -> None:
     )
     fit.add_argument(
         "--method", default="reml",
-        help="moment, moment-widened, moment-clipped, ml or reml (default: %(default)s)",
+        help="moment, moment-widened, moment-clipped, ml or reml (default: %(default)s); split and "
+        "gls are in Python only",
     )  # fmt: skip
-    fit.add_argument("--widening", type=float, metavar="C", help="c_w of moment-widened, eq. (12)")
-    fit.add_argument("--horizon", type=int, metavar="T", help="steps of a task, for the same")
+    fit.add_argument(
+        "--widening",
+        type=float,
+        metavar="C",
+        help="c_w of moment-widened, eq. (12), which needs it",
+    )
+    fit.add_argument("--horizon", type=int, metavar="T", help="and the steps of a task, T")
     fit.add_argument("--json", action="store_true", help="print JSON instead of tables")
     fit.add_argument("--plot", type=Path, metavar="OUT.png", help="draw tasks and prior")
     fit.set_defaults(command=_fit)
@@ -54,8 +60,16 @@ def _fit(options: argparse.Namespace) -> int:
     )
     if options.plot is not None and options.plot.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"--plot must end in .png, .pdf or .svg, got {options.plot}")
+    wide = options.method == "moment-widened"
+    for name in ("widening", "horizon"):
+        if (getattr(options, name) is not None) != wide:
+            raise InputError(
+                f"moment-widened needs --{name}"
+                if wide
+                else f"--{name} is for --method moment-widened; {options.method} does not use it"
+            )
     names = [name.strip() for name in options.features.split(",") if name.strip()]
-    frame = read_table(options.file)
+    frame = read_table(options.file, options.task)
     stats = TaskStatistics.from_frame(
         frame, options.task, options.reward, names, intercept=options.intercept
     )
@@ -63,9 +77,12 @@ def _fit(options: argparse.Namespace) -> int:
         raise InputError(
             f"{options.file} has {len(frame)} rows, fewer than the {stats.dim} features"
         )
-    estimate = fit_prior(
-        stats, noise, options.method, widening=options.widening, horizon=options.horizon
-    )
+    try:
+        estimate = fit_prior(
+            stats, noise, options.method, widening=options.widening, horizon=options.horizon
+        )
+    except InputError as error:  # in the words of the command line
+        raise InputError(str(error).replace("noise_sd", "--noise-sd")) from None
     if options.plot is not None:
         from bayesmeta.plots import figure_fit
 

@@ -110,7 +110,7 @@ def _print_summary(console: Console, record: xr.Dataset, drawn: Sequence[str]) -
         table.add_column(column, justify="left" if column == "agent" else "right", no_wrap=True)
     for name, row in summarise(record).items():
         table.add_row(
-            name if name in drawn else f"[dim]{name}[/dim]",
+            name if name in drawn else f"({name})",
             _with_interval(row["normalised_regret"], row["interval"]),
             _with_interval(row["difference_to_KTS"], row["difference_interval"]),
             _with_interval(row["relative_regret"], row["relative_interval"]),
@@ -122,7 +122,7 @@ def _print_summary(console: Console, record: xr.Dataset, drawn: Sequence[str]) -
     console.print(
         "[dim]relative (2): less the regret of the same policy with the same exploration and the "
         "true prior. |mean|, |cov|: errors of the prior used in the last task. not PD: tasks per "
-        "run whose covariance had to be raised. Dimmed rows were played as references.[/dim]"
+        "run whose covariance had to be raised. Rows in brackets were played as references.[/dim]"
     )
 
 

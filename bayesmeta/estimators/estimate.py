@@ -26,7 +26,20 @@ class Status(Enum):
         "the likelihood is largest at a singular covariance: the data do not show that tasks "
         "differ in every direction; more tasks, or a posterior (method posterior), would say more"
     )
-    NOT_CONVERGED = "the likelihood still rose when the search was stopped; raise the limit"
+    NOT_IDENTIFIED = (
+        "the data do not determine every entry of the covariance (or tell it from the noise), so "
+        "what is given is one of many that fit as well; give noise_sd if it was estimated, or "
+        "collect tasks with more steps"
+    )
+    IMPRECISE = (
+        "the noise is so small beside the differences between tasks that the likelihood was "
+        "computed with few digits; the moments are as good there, and exact"
+    )
+    NO_NOISE = (
+        "the likelihood rises as the noise goes to 0: tasks have too few rows beyond their "
+        "features to show it; give noise_sd, or collect more rows a task"
+    )
+    NOT_CONVERGED = "the likelihood still rose when the search was stopped; give a larger limit"
     POSTERIOR = "from a posterior of (mu, Sigma) given all data"
     RAISED = (
         "the widened covariance was not positive definite, so its eigenvalues were raised to the "

@@ -10,7 +10,14 @@ from numpy.typing import ArrayLike
 from bayesmeta.checks import Array, InputError, covariance, of_type, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.estimators.likelihood import Fit, evaluate, in_threads, maximise, pack
+from bayesmeta.estimators.likelihood import (
+    LIMIT,
+    check_independent,
+    evaluate,
+    in_threads,
+    maximise,
+    pack,
+)
 from bayesmeta.estimators.widening import widening_radius
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
@@ -29,6 +36,7 @@ def fit_prior(
     widening: float | None = None,
     horizon: int | None = None,
     bounds: Bounds | None = None,
+    limit: int = LIMIT,
     threads: int = 1,
 ) -> PriorEstimate:
     """Estimate the prior N(mu, Sigma) of the parameters of tasks.
@@ -41,32 +49,37 @@ def fit_prior(
                         estimated by reml
     ``ml``, ``reml``    maximum and restricted maximum likelihood
     ``split``           cross-covariance of least squares from two halves of the steps of each task:
-                        ``stats`` is the pair; unbiased whatever the noise
+                        ``stats`` is the pair, such as (from_frame(odd), from_frame(even)), whose
+                        tasks are matched by their labels; unbiased whatever the noise
 
     ``noise_sd`` None: the noise is estimated, from pooled residuals, or jointly by ml and reml.
+    ``bounds`` are those of Assumptions 1-3 (``bm.Bounds``); ``limit`` stops the search of ml and
+    reml after so many steps; ``threads`` work on their tasks side by side. Without count and energy
+    there is no log-likelihood. Standard errors of the covariance: for moments and split
+    from how the tasks' contributions spread, for ml and reml from the expected information.
     """
     one_of("method", method, METHODS)
+    for name, given, user in (("cov", cov, "gls"), ("widening", widening, "moment-widened"),
+                              ("horizon", horizon, "moment-widened"),
+                              ("bounds", bounds, "moment-widened")):  # fmt: skip
+        if given is not None and method != user:
+            raise InputError(f"{name} is for method {user!r}; {method} does not use it")
     if method == "split":
         return _split(stats)
     of_type("stats", stats, TaskStatistics, "make one, or use TaskStatistics.from_frame")
     assert isinstance(stats, TaskStatistics)
     if len(stats) < 2:
         raise InputError(
-            f"stats has {len(stats)} task(s); how tasks differ can be learned from two or more"
+            f"there is {len(stats)} task; how tasks differ can be learned from two or more"
         )
+    whole("limit", limit, least=1)
     whole("threads", threads, least=1)
     variance = None if noise_sd is None else real("noise_sd", noise_sd, above=0.0) ** 2
     if method in ("ml", "reml"):
-        return fit_likelihood(stats, variance, method == "reml", threads=threads)
+        return fit_likelihood(stats, variance, method == "reml", threads=threads, limit=limit)
     if method == "gls":
-        return _gls(stats, variance, cov, threads)
+        return _gls(stats, variance, cov, threads, limit)
     return _moment(stats, variance, method, widening, horizon, bounds)
-
-
-def _usable(stats: TaskStatistics) -> Array:
-    """Tasks whose gram is invertible; least squares passes the others over."""
-    usable: Array = np.linalg.matrix_rank(stats.gram, hermitian=True) == stats.dim
-    return usable
 
 
 def pooled_variance(stats: TaskStatistics) -> float:
@@ -75,7 +88,13 @@ def pooled_variance(stats: TaskStatistics) -> float:
     if freedom < 1:
         raise InputError(
             "no task has more steps than features, so their residuals say nothing of the noise; "
-            "give noise_sd, or use ml or reml"
+            "give noise_sd"
+        )
+    assert stats.energy is not None
+    if left <= 1e-13 * stats.energy.sum():
+        raise InputError(
+            "the rewards of every task are fitted exactly, so the noise cannot be estimated; give "
+            "noise_sd, or more rows a task"
         )
     return left / freedom
 
@@ -88,16 +107,22 @@ def _moment(
     horizon: int | None,
     bounds: Bounds | None,
 ) -> PriorEstimate:
-    usable = _usable(stats)
+    check_independent(stats.gram.sum(axis=0))
+    usable = stats.determined()
     k, d = int(usable.sum()), stats.dim
     if k < 2:
         raise InputError(
             f"{k} of {len(stats)} tasks have an invertible gram, and {method} needs two; ml and "
             "reml use the others, too"
         )
-    variance = pooled_variance(stats) if variance is None else variance
-    inverse = np.linalg.inv(stats.gram[usable])
-    theta = np.einsum("nij,nj->ni", inverse, stats.moment[usable])  # eq. (9)
+    doubt = 0.0  # of the noise variance, where it is estimated
+    if variance is None:
+        variance = pooled_variance(stats)
+        doubt = 2 * variance**2 / stats.residuals()[1]
+    gram, moment, units = stats.scaled()
+    inverse = np.linalg.inv(gram[usable])
+    theta = np.einsum("nij,nj->ni", inverse, moment[usable]) / units  # eq. (9)
+    inverse = inverse / np.outer(units, units)
     mean = theta.mean(axis=0)  # eq. (10)
     gap = theta - mean
     each = k / (k - 1) * gap[:, :, None] * gap[:, None, :] - variance * inverse
@@ -109,11 +134,15 @@ def _moment(
         "passed_over": len(stats) - k,
         "negative": negative,
         "mean_cov": gap.T @ gap / (k * (k - 1)),
-        "cov_sd": each.std(axis=0, ddof=1) / math.sqrt(k),
+        "cov_sd": np.sqrt(each.var(axis=0, ddof=1) / k + doubt * inverse.mean(axis=0) ** 2)
+        if k > 2
+        else None,
         "noise_sd": math.sqrt(variance),
     }
     status = Status.NOT_POSITIVE_DEFINITE if negative else Status.OK
     if method == "moment-clipped":
+        if negative:
+            facts["cov_sd"] = None  # of the matrix before it was clipped
         return _estimate(mean, _clip(raw), Status.CLIPPED if negative else Status.OK, facts)
     if method == "moment-widened":
         cov = raw + _radius(k, d, variance, widening, horizon, bounds) * np.eye(d)
@@ -165,63 +194,61 @@ def fit_likelihood(
     *,
     start: tuple[Array, Array] | None = None,
     threads: int = 1,
+    limit: int = LIMIT,
+    errors: bool = True,
 ) -> PriorEstimate:
-    """``ml`` or ``reml``; ``start`` is a mean and covariance to begin at."""
-    fit = maximise(stats, variance, restricted=restricted, start=start, threads=threads)
+    """``ml`` or ``reml``; ``start`` is a mean and covariance to begin at; without ``errors`` no
+    standard errors are computed, nor is it seen whether all is determined."""
+    try:
+        fit = maximise(
+            stats, variance, restricted=restricted, start=start, threads=threads, limit=limit,
+            errors=errors,
+        )  # fmt: skip
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "the likelihood cannot be computed with numbers of 16 digits: the noise is too small "
+            "beside the rewards; give a larger noise_sd, or let it be estimated"
+        ) from None
     status = Status.OK
     if fit.rank < stats.dim:
         status = Status.BOUNDARY
+    if not fit.identified:
+        status = Status.NOT_IDENTIFIED
+    if fit.noiseless:
+        status = Status.NO_NOISE
     if not fit.converged:
         status = Status.NOT_CONVERGED
+    if fit.imprecise:
+        status = Status.IMPRECISE
     return PriorEstimate(
         GaussianPrior(fit.mean, fit.cov),
         status,
         mean_cov=fit.mean_cov,
-        cov_sd=_cov_sd(fit, variance is None) if status is Status.OK else None,
+        cov_sd=fit.cov_sd if status is Status.OK else None,
         noise_sd=math.sqrt(fit.variance),
-        log_likelihood=fit.value,
+        log_likelihood=None if stats.count is None or stats.energy is None else fit.value,
         iterations=fit.iterations,
     )
 
 
-def _cov_sd(fit: Fit, free: bool) -> Array:
-    """Standard errors of the entries of Sigma, from the expected information of its triangle."""
-    d = len(fit.cov)
-    rows, columns = np.tril_indices(d)
-    p = len(rows)
-    spread = np.zeros((d * d + 1, p + 1))
-    spread[rows * d + columns, np.arange(p)] = 1.0
-    spread[columns * d + rows, np.arange(p)] = 1.0
-    spread[-1, -1] = 1.0
-    info = spread.T @ fit.information @ spread
-    inverse = np.linalg.inv(info if free else info[:p, :p])
-    out = np.zeros((d, d))
-    out[rows, columns] = out[columns, rows] = np.sqrt(np.diag(inverse)[:p])
-    return out
-
-
 def _gls(
-    stats: TaskStatistics, variance: float | None, cov: ArrayLike | None, threads: int
+    stats: TaskStatistics, variance: float | None, cov: ArrayLike | None, threads: int, limit: int
 ) -> PriorEstimate:
     if cov is None:
-        return fit_likelihood(stats, variance, True, threads=threads)
+        return fit_likelihood(stats, variance, True, threads=threads, limit=limit)
+    check_independent(stats.gram.sum(axis=0))
     variance = pooled_variance(stats) if variance is None else variance
     given = GaussianPrior(np.zeros(stats.dim), covariance("cov", cov, stats.dim))
-    packed = pack(stats, np.eye(stats.dim))
-    try:
-        with in_threads(threads) as each:
-            point = evaluate(packed, given.mean, given.cholesky, variance, False, each)
-    except np.linalg.LinAlgError:
-        raise InputError(
-            "the features of all tasks together are linearly dependent, so the prior mean is not "
-            "determined; leave out a feature that others make up"
-        ) from None
+    centred, centre = stats.centred()
+    packed = pack(centred, np.eye(stats.dim))
+    with in_threads(threads) as each:
+        point = evaluate(packed, given.mean, given.cholesky, variance, False, each)
     return PriorEstimate(
-        GaussianPrior(point.mean, given.cov),
+        GaussianPrior(centre + point.mean, given.cov),
         Status.OK,
         mean_cov=np.linalg.inv(point.information),
         noise_sd=math.sqrt(variance),
-        log_likelihood=point.value,
+        log_likelihood=None if stats.count is None or stats.energy is None else point.value,
     )
 
 
@@ -241,7 +268,15 @@ def _split(pair: object) -> PriorEstimate:
             "split needs the same two or more tasks in both halves, got "
             f"{len(first)} of dimension {first.dim} and {len(second)} of dimension {second.dim}"
         )
+    if first.features != second.features:
+        raise InputError("split needs the same features in both halves, in the same order")
     one, two = first.ols(), second.ols()
+    if first.tasks is not None and second.tasks is not None and first.tasks != second.tasks:
+        place = {label: k for k, label in enumerate(second.tasks)}
+        alone = [label for label in first.tasks if label not in place]
+        if alone:
+            raise InputError(f"split needs the same tasks in both halves; {alone[0]!r} is in one")
+        two = two[[place[label] for label in first.tasks]]
     n = len(one)
     mean = (one + two).mean(axis=0) / 2
     gap_one, gap_two = one - one.mean(axis=0), two - two.mean(axis=0)
@@ -254,13 +289,21 @@ def _split(pair: object) -> PriorEstimate:
         "raw_cov": raw,
         "negative": negative,
         "mean_cov": gap.T @ gap / (n * (n - 1)),
-        "cov_sd": each.std(axis=0, ddof=1) / math.sqrt(n),
+        "cov_sd": each.std(axis=0, ddof=1) / math.sqrt(n) if n > 2 else None,
     }
     return _estimate(mean, raw, Status.NOT_POSITIVE_DEFINITE if negative else Status.OK, facts)
 
 
 def task_posteriors(stats: TaskStatistics, estimate: PriorEstimate) -> tuple[Array, Array]:
-    """Empirical Bayes, eq. (4): mean and covariance of every theta_j given its data and prior."""
+    """Empirical Bayes, eq. (4): mean and covariance of every theta_j given its data and prior.
+
+    As if the estimated prior were known: its own uncertainty is not in them.
+    """
+    if not estimate.usable:
+        raise InputError(f"this estimate is no prior: {estimate.status.value}")
     if estimate.noise_sd is None:
-        raise InputError("estimate carries no noise_sd; use a method that has one")
+        raise InputError(
+            "this estimate has no noise_sd (split does not need it); give it with "
+            "estimate._replace(noise_sd=...)"
+        )
     return estimate.prior.posterior(stats.gram, stats.moment, estimate.noise_sd)
