@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bayesmeta.checks import InputError, of_type, one_of, whole
 from bayesmeta.environment import Setting
@@ -90,7 +90,7 @@ def _rows(suffix: str, policy: Policy) -> list[Agent]:
     ]  # fmt: skip
 
 
-def _ours() -> list[Agent]:
+def _ours(everything: Agent) -> list[Agent]:
     """Rows that are not the paper's: likelihood learners, and what makes a comparison fair."""
     never = no_exploration()
     return [
@@ -102,6 +102,7 @@ def _ours() -> list[Agent]:
               note="ours: plays each task with a prior drawn from its posterior"),
         Agent("HB-mean-TS", thompson(), never, Posterior(average=True), "KTS", warmup=10,
               note="ours: plays with the posterior predictive distribution of theta"),
+        replace(everything, name="All-MTS_w10", warmup=10, note="All-MTS after ten tasks, not d^3"),
         Agent("KGreedy", greedy(), never, KNOWN, "KGreedy", note="knows the prior, never explores"),
         Agent("KUCB", bayes_ucb(), never, KNOWN, "KUCB", note="knows the prior, Bayes-UCB"),
         *[
@@ -112,9 +113,8 @@ def _ours() -> list[Agent]:
     ]  # fmt: skip
 
 
-ROSTER: dict[str, Agent] = {
-    agent.name: agent for agent in [*_rows("TS", thompson()), *_rows("IDS", v_ids()), *_ours()]
-}
+_PAPER = {row.name: row for row in [*_rows("TS", thompson()), *_rows("IDS", v_ids())]}
+ROSTER: dict[str, Agent] = _PAPER | {row.name: row for row in _ours(_PAPER["All-MTS"])}
 """Every row by name."""
 
 OURS = ("REML-TS", "ML-TS")

@@ -186,7 +186,7 @@ def figure_estimators(record: xr.Dataset, d: int) -> Figure:
         upper, lower = panels[:, column]
         here = record.sel(d=d, rule=rule)
         for method, style in _METHOD_LOOKS.items():
-            one = here.sel(estimator=method)
+            one = here.sel(estimator=method).where(here.available.sel(estimator=method) == 1)
             options: dict[str, Any] = {
                 "color": style.color, "linestyle": style.line, "marker": style.marker,
                 "markersize": 4.5, "linewidth": 1.6,
@@ -217,6 +217,47 @@ def figure_estimators(record: xr.Dataset, d: int) -> Figure:
     figure.supxlabel(
         f"d = {d}; clipped, ML and REML never have a negative eigenvalue; a line that is missing "
         "or stops: the method cannot be used there",
+        fontsize=9, color="#555555",
+    )  # fmt: skip
+    return figure
+
+
+def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
+    """Distribution functions of ranks less the uniform one, with bands that hold simultaneously."""
+    from matplotlib.figure import Figure
+
+    from bayesmeta.models.calibration import Uniformity, uniformity
+
+    models = record.model.values.tolist()
+    figure = Figure(figsize=(3.1 * len(models), 3.6), layout="constrained")
+    panels = figure.subplots(1, len(models), sharey=True, squeeze=False)[0]
+    lines = ("-", (0, (6, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1)), "-.")
+    colors = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
+    for axes, model in zip(panels, models, strict=True):
+        ends: list[tuple[str, Uniformity]] = []
+        for k, quantity in enumerate(record.quantity.values.tolist()):
+            ranks = record["rank"].sel(model=model, quantity=quantity).values
+            if np.isnan(ranks).any():
+                continue
+            found = uniformity(ranks, draws)
+            if not ends:
+                axes.fill_between(found.points, found.low, found.high, color="#dddddd", linewidth=0)
+            axes.plot(found.points, found.difference, color=colors[k], linestyle=lines[k])
+            ends.append((quantity, found))
+        far = [(q, f) for q, f in ends if f.p_value < 0.01]
+        for q, f in far:
+            place = int(np.abs(f.difference).argmax())
+            axes.annotate(q, (f.points[place], f.difference[place]), fontsize=8, ha="center",
+                          xytext=(0, 5), textcoords="offset points")  # fmt: skip
+        axes.set(title=model, xlabel="rank of the truth (share of draws below)")
+        axes.title.set_fontsize(10)
+        axes.axhline(0, color="#888888", linewidth=0.7)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    panels[0].set_ylabel("share of runs with such a rank\nor a smaller one, less the uniform law")
+    figure.supxlabel(
+        "grey: where uniform ranks stay with probability 95%, all points together; lines that "
+        "leave it far are named",
         fontsize=9, color="#555555",
     )  # fmt: skip
     return figure

@@ -105,7 +105,7 @@ def log_spaced(tasks: int, points: int, always: tuple[int, ...] = ()) -> Array:
 
 
 _SUMMED = (
-    "regret", "relative_regret", "exploration_steps", "not_positive_definite",
+    "regret", "relative_regret", "exploration_steps", "not_positive_definite", "singular",
 )  # fmt: skip
 
 
@@ -113,8 +113,9 @@ def cumulative(record: xr.Dataset) -> xr.Dataset:
     """Sums over the tasks so far of all that adds up, as ``cumulative_…``; errors as they are."""
     if any(str(name).startswith("cumulative_") for name in record.data_vars):
         return record
-    out = record.drop_vars(_SUMMED)
-    for name in _SUMMED:
+    summed = [name for name in _SUMMED if name in record]
+    out = record.drop_vars(summed)
+    for name in summed:
         total = record[name].cumsum("task").assign_coords(task=record.task)
         total.attrs["long_name"] = f"sum over tasks so far: {record[name].attrs['long_name']}"
         out[f"cumulative_{name}"] = total

@@ -32,6 +32,7 @@ VARIABLES = {
     "smallest_eigenvalue": "smallest eigenvalue of the prior covariance in use",
     "exploration_steps": "steps of the task that explored",
     "not_positive_definite": "1 where the widened covariance had to be raised to be usable",
+    "singular": "1 where the likelihood was largest at a singular covariance, which was used",
     "passed_over": "tasks so far that the learner could not use, their gram being singular",
 }
 """What a record holds for every run, agent and task."""
@@ -110,7 +111,7 @@ def simulate_run(
     ensemble = Ensemble(players)
     rng = stream(seed, ENVIRONMENT)
     regret, explored = np.empty((len(agents), tasks)), np.empty((len(agents), tasks))
-    raised, passed_over = np.zeros((len(agents), tasks)), np.zeros((len(agents), tasks))
+    raised, passed_over, singular = (np.zeros((len(agents), tasks)) for _ in range(3))
     errors = [_Errors(family, tasks) for _ in agents]
     for n in range(tasks):
         task = family.draw(rng)
@@ -118,6 +119,7 @@ def simulate_run(
             estimate = player.start_task()
             errors[i].add(n, estimate)
             raised[i, n] = estimate.status is Status.RAISED
+            singular[i, n] = estimate.status is Status.BOUNDARY
             passed_over[i, n] = estimate.passed_over
         outcomes = ensemble.play(task)
         regret[:, n], explored[:, n] = outcomes.regret, outcomes.explored
@@ -133,6 +135,7 @@ def simulate_run(
         "smallest_eigenvalue": np.stack([error.least for error in errors]),
         "exploration_steps": explored,
         "not_positive_definite": raised,
+        "singular": singular,
         "passed_over": passed_over,
     }
 

@@ -60,7 +60,9 @@ def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:
     same less KTS's in the same run; ``relative_regret`` the same less that of the agent's own
     reference, eq. (2). ``mean_error``, ``covariance_error`` and ``smallest_eigenvalue`` (of the
     covariance) are those of the prior used in the last task, averaged over runs;
-    ``not_positive_definite`` and ``exploration_steps`` are totals per run, averaged over runs.
+    ``not_positive_definite`` (tasks whose widened covariance had to be raised), ``singular`` (tasks
+    played with a singular covariance of largest likelihood) and ``exploration_steps`` are totals
+    per run, averaged over runs.
     """
     unit = normaliser(record)
     final = cumulative(record).isel(task=-1)
@@ -84,6 +86,9 @@ def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:
             "raw_covariance_error": float(here.raw_covariance_error.mean()),
             "smallest_eigenvalue": float(here.smallest_eigenvalue.mean()),
             "not_positive_definite": float(here.cumulative_not_positive_definite.mean()),
+            "singular": (
+                float(here.cumulative_singular.mean()) if "cumulative_singular" in here else None
+            ),
             "exploration_steps": float(here.cumulative_exploration_steps.mean()),
         }
     return out

@@ -18,6 +18,7 @@ STOCHASTIC = (
     "fit/unbiased-split",
     "models/quadrature",
     "models/prior-draws",
+    "calibration/size",
 )
 
 

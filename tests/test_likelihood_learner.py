@@ -109,3 +109,21 @@ def test_oracles_with_a_scaled_covariance() -> None:
     np.testing.assert_allclose(prior.cov, 0.05 * bm.paper_family().prior.cov)
     with pytest.raises(bm.InputError, match="scale must be at least 0"):
         bm.Given(scale=-1.0)
+
+
+@pytest.mark.parametrize("agent", ["REML-TS", "ML-TS"])
+@pytest.mark.parametrize(("arms", "horizon"), [(3, 1), (6, 3)])
+def test_tasks_that_show_little_are_played_through(agent: str, arms: int, horizon: int) -> None:
+    """K arms and fewer steps: until all have been seen there is no estimate, and that is said."""
+    family = bm.TaskFamily(
+        bm.GaussianPrior(np.zeros(arms), np.eye(arms)), bm.unit_vectors(arms), 1.0, horizon
+    )
+    row = replace(bm.ROSTER[agent], warmup=0)
+    player = bm.Player(row, family.setting(40), seed=2)
+    rng = np.random.default_rng(1)
+    statuses = []
+    for _ in range(40):
+        statuses.append(player.start_task().status)
+        player.play(family.draw(rng))
+    assert statuses[0] is bm.Status.TOO_FEW_TASKS
+    assert statuses[-1] in (bm.Status.OK, bm.Status.BOUNDARY)

@@ -26,7 +26,7 @@ from bayesmeta.records import (
 )
 from bayesmeta.simulator import VARIABLES, simulate
 
-SUMMED = ("regret", "relative_regret", "exploration_steps", "not_positive_definite")
+SUMMED = ("regret", "relative_regret", "exploration_steps", "not_positive_definite", "singular")
 
 
 def play() -> xr.Dataset:

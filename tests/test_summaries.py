@@ -64,6 +64,7 @@ def three_runs() -> xr.Dataset:
         covariance_error=2 * last * per_run,
         raw_covariance_error=3 * last * per_run,
         smallest_eigenvalue=4 * last * per_run,
+        singular=np.broadcast_to(2 * per_run, shape),
         exploration_steps=np.broadcast_to(per_run, shape),
         not_positive_definite=np.array([[[1, 1], [0, 1]], [[0, 0], [0, 0]], [[0, 0], [1, 1]]]),
     )
@@ -121,6 +122,7 @@ def test_summary_by_hand() -> None:
     assert (x["mean_error"], x["covariance_error"]) == (pytest.approx(3.0), pytest.approx(6.0))
     assert x["raw_covariance_error"] == pytest.approx(9.0)
     assert x["smallest_eigenvalue"] == pytest.approx(12.0)
+    assert x["singular"] == pytest.approx(12.0)
     assert x["exploration_steps"] == pytest.approx(6.0)
     assert kts["not_positive_definite"] == pytest.approx(2 / 3)
     assert x["not_positive_definite"] == pytest.approx(1.0)

@@ -24,7 +24,7 @@ class Status(Enum):
     CLIPPED = "negative eigenvalues of the bias-corrected covariance were set to zero"
     BOUNDARY = (
         "the likelihood is largest at a singular covariance: the data do not show that tasks "
-        "differ in every direction; more tasks, or a posterior (method posterior), would say more"
+        "differ in every direction; more tasks, or a posterior (sample_posterior), would say more"
     )
     NOT_IDENTIFIED = (
         "the data do not determine every entry of the covariance (or tell it from the noise), so "

@@ -13,7 +13,7 @@ from bayesmeta.agents import ROSTER
 from bayesmeta.cells import Study, grid
 from bayesmeta.checks import InputError
 from bayesmeta.environment import TaskFamily, paper_family
-from bayesmeta.estimators.estimate import PriorEstimate
+from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.fit import fit_prior
 from bayesmeta.exploration import Exploration, first_steps, until_eigenvalue
 from bayesmeta.player import Player
@@ -37,6 +37,7 @@ METHODS = (
 WIDENING = 10.0
 """c_w of Section 6."""
 HORIZON = 200
+DOUBTFUL = (Status.NOT_CONVERGED, Status.NOT_IDENTIFIED, Status.IMPRECISE)
 SIZES = (10, 30, 100, 300, 1000, 3000, 10_000)
 
 
@@ -82,7 +83,7 @@ def estimate_all(settings: dict[str, Any], seed: int) -> xr.Dataset:
     }
     mean = np.full((len(METHODS), d), np.nan)
     cov = np.full((len(METHODS), d, d), np.nan)
-    seconds, lowest = np.full(len(METHODS), np.nan), np.full(len(METHODS), np.nan)
+    seconds, lowest, error, doubtful = (np.full(len(METHODS), np.nan) for _ in range(4))
     for i, method in enumerate(METHODS):
         start = time.perf_counter()
         try:
@@ -93,12 +94,16 @@ def estimate_all(settings: dict[str, Any], seed: int) -> xr.Dataset:
         mean[i] = found.prior.mean - truth.mean
         cov[i] = found.prior.cov - truth.cov
         lowest[i] = np.linalg.eigvalsh(found.prior.cov)[0]
+        error[i] = np.abs(np.linalg.eigvalsh(cov[i])).max()
+        doubtful[i] = found.status in DOUBTFUL
     labels = np.arange(d)
     return xr.Dataset(
         {
             "mean_gap": (("method", "row"), mean),
             "cov_gap": (("method", "row", "column"), cov),
             "lowest_eigenvalue": ("method", lowest),
+            "cov_error": ("method", error),
+            "doubtful": ("method", doubtful),
             "seconds": ("method", seconds),
         },
         coords={"method": list(METHODS), "row": labels, "column": labels},
@@ -125,6 +130,12 @@ def summary(record: xr.Dataset) -> xr.Dataset:
         out[f"{name}_rmse"] = (gap**2).mean("run").max(axes) ** 0.5
     low = record.lowest_eigenvalue
     out["not_psd"] = (low < -1e-12).where(low.notnull()).mean("run")
+    out["singular"] = (abs(low) <= 1e-9).where(low.notnull()).mean("run")
+    out["doubtful"] = record.doubtful.mean("run")
+    out["cov_bias_error"] = (record.cov_gap.std("run", ddof=1) / np.sqrt(runs)).max(
+        ["row", "column"]
+    )
+    out["cov_error"] = record.cov_error  # run by run
     out["lowest_eigenvalue"] = low.mean("run")
     out["milliseconds"] = 1000 * record.seconds.median("run")
     return out.where(out.available > 0)

@@ -28,7 +28,18 @@ FILES = ("figure1.nc", "figure1.png", "summary.json", "summary.csv")
 LEARNERS = ("Th-MTS_tau", "All-MTS_tau", "All-MTS")
 DRAWN = (*FIGURE_1, *OURS)
 """The rows of the figure: the paper's and ours."""
-FAIR = ("KTS", *OURS, "All-MTS", "KTS_x0.5", "KTS_x0.2", "KTS_x0.05", "KGreedy", "KUCB", "KIDS")
+FAIR = (
+    "KTS",
+    *OURS,
+    "All-MTS",
+    "All-MTS_w10",
+    "KTS_x0.5",
+    "KTS_x0.2",
+    "KTS_x0.05",
+    "KGreedy",
+    "KUCB",
+    "KIDS",
+)
 """Who to compare a learner with: other policies with the true prior, TS with a smaller one."""
 IDS = tuple(name.replace("TS", "IDS") for name in FIGURE_1)
 

@@ -1,0 +1,78 @@
+"""Are ranks uniform? Simultaneous bands for their distribution function, and a test with them.
+
+After Säilynoja, Bürkner and Vehtari (2022): at every point of a grid the number of ranks below is
+binomial; the band is as narrow as lets 95% of uniform samples stay inside it everywhere.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import binom
+
+from bayesmeta.checks import Array, InputError, whole
+
+_NULLS = 4000
+
+
+class Uniformity(NamedTuple):
+    """The distribution function of ranks less that of the uniform law, with its band."""
+
+    points: Array
+    difference: Array
+    low: Array
+    high: Array
+    p_value: float
+    """how often uniform ranks stray as far, simultaneously over all points"""
+
+
+def uniformity(ranks: Array, draws: int) -> Uniformity:
+    """Judge ranks 0 … ``draws`` of truths among so many draws of their posterior."""
+    whole("draws", draws, least=1)
+    values = np.asarray(ranks)
+    if values.ndim != 1 or len(values) < 10 or not np.isfinite(values).all():
+        raise InputError("ranks must be ten or more finite numbers")
+    n = len(values)
+    points, law = _grid(draws)
+    below = np.array([(values <= point).sum() for point in points])
+    worst = _surprise(below, n, law)
+    nulls = _null(n, draws)
+    level = float(np.quantile(nulls, 0.05))  # 95% of uniform samples are nowhere as surprising
+    low = binom.ppf(level / 2, n, law) / n - law
+    high = binom.ppf(1 - level / 2, n, law) / n - law
+    p = float((1 + (nulls <= worst).sum()) / (1 + len(nulls)))
+    return Uniformity(law, below / n - law, low, high, p)
+
+
+def coverage(ranks: Array, draws: int, levels: Array) -> Array:
+    """How often central intervals of the posterior hold the truth, at each level."""
+    place = (np.asarray(ranks)[:, None] + 0.5) / (draws + 1)
+    covered: Array = (np.abs(place - 0.5) <= np.asarray(levels)[None, :] / 2).mean(axis=0)
+    return covered
+
+
+def _grid(draws: int) -> tuple[Array, Array]:
+    """Ranks at which to look, and the chance of a uniform rank to be no larger."""
+    points = np.unique(np.linspace(0, draws - 1, min(draws, 50)).round())
+    return points, (points + 1) / (draws + 1)
+
+
+def _surprise(below: Array, n: int, law: Array) -> float:
+    """The smallest two-sided binomial probability over all points."""
+    tails = np.minimum(binom.cdf(below, n, law), binom.sf(below - 1, n, law))
+    return float((2 * tails).min())
+
+
+@cache
+def _null(n: int, draws: int) -> Array:
+    """The same for uniform ranks."""
+    rng = np.random.default_rng(0)
+    points, law = _grid(draws)
+    out = np.empty(_NULLS)
+    for k in range(_NULLS):
+        ranks = np.sort(rng.integers(0, draws + 1, size=n))
+        below = np.searchsorted(ranks, points, side="right").astype(float)
+        out[k] = _surprise(below, n, law)
+    return out
