@@ -37,12 +37,13 @@ notebooks: setup  ## execute the notebooks in place
 bench: setup  ## measure speed as ratios, and record them in benchmarks/
 	$(PYTHON) benchmarks/run.py
 
-record: setup  ## run the recorded studies again and write analyses/ (half an hour)
-	for study in figure1 figure1-fair figure1-orderings figure1-ids figure1-definiteness estimators; do \
+record: setup  ## run the recorded studies again and write analyses/ (an hour)
+	for study in figure1 figure1-fair figure1-orderings figure1-ids figure1-definiteness estimators calibration calibration-adaptive; do \
 	  .venv/bin/bayesmeta study run $$study && .venv/bin/bayesmeta study collect $$study --record || exit; \
 	done
 	$(PYTHON) analyses/figure1/report.py
 	$(PYTHON) analyses/estimators/report.py
+	$(PYTHON) analyses/calibration/report.py
 
 lock: setup  ## compile requirements.lock from pyproject.toml
 	@if uv --version >/dev/null 2>&1; then uv=uv; else uv=.uv/bin/uv; fi; \
