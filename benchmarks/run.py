@@ -261,7 +261,7 @@ def report(results: dict) -> str:
         ["cost of a step in the dimension, d = 2 … 50",
          f"exponent {three['dimension']['exponent']:.2f}", "at most 2",
          f"{three['dimension']['exponent_from_12']:.2f} from d = 12 on"],
-        ["Figure 1 at full size, 10 agents, 2 processes", f"{full['seconds']:.0f} s",
+        ["Figure 1 at full size, 2 processes", f"{full['seconds']:.0f} s",
          "about a minute", f"driver {full['driver_MiB']:.0f} MiB, largest worker "
          f"{full['largest_worker_MiB']:.0f} MiB (wanted: under 1024)"],
         ["the same: two processes against one", f"{full['speedup']:.2f} times faster",
