@@ -261,7 +261,7 @@ def report(results: dict) -> str:
         ["cost of a step in the dimension, d = 2 … 50",
          f"exponent {three['dimension']['exponent']:.2f}", "at most 2",
          f"{three['dimension']['exponent_from_12']:.2f} from d = 12 on"],
-        ["Figure 1 at full size, 2 processes", f"{full['seconds']:.0f} s",
+        [f"Figure 1 at full size, {full['agents']} agents, 2 processes", f"{full['seconds']:.0f} s",
          "about a minute", f"driver {full['driver_MiB']:.0f} MiB, largest worker "
          f"{full['largest_worker_MiB']:.0f} MiB (wanted: under 1024)"],
         ["the same: two processes against one", f"{full['speedup']:.2f} times faster",
@@ -321,8 +321,12 @@ def main_block(results: dict) -> str:
     """The block of the project's README."""
     one, two, full = results["numpy"], results["drawing"], results["studies"]["full_size"]
     estep, reml = results["likelihood"]["estep"], results["likelihood"]["statsmodels"]
+    sources = [results["versions"][part]["source"] for part in ("studies", "likelihood")]
+    current = sources[0] == sources[1]
     return (
-        f"Figure 1 at the paper's size took {full['seconds']:.0f} s on two cores, "
+        f"Figure 1 at the paper's size, with {full['agents']} agents"
+        f"{'' if current else ' (measured before the last changes to the package)'}, took "
+        f"{full['seconds']:.0f} s on two cores, "
         f"{full['speedup']:.2f} times faster than on one. A step of one of "
         f"six Thompson agents costs {one['kernel_us_six_agents']:.2f} µs, its share of drawing the "
         f"actions included: {one['ratio']:.0f} times less than a step of a plain NumPy loop whose "

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import xarray as xr
 
+from bayesmeta.agents import with_references
 from bayesmeta.cells import Study, grid
 from bayesmeta.gather import collect
 from bayesmeta.studies import figure1
@@ -84,7 +85,9 @@ def main() -> None:
     one = [figure(1)]
     two.append(figure(2))
     one.append(figure(1))
+    settings = next(iter(figure1.study(runs=1).cells.values()))
     full = {
+        "agents": len(with_references(settings["agents"])),
         "seconds": min(two),
         "seconds_one_process": min(one),
         "speedup": min(one) / min(two),

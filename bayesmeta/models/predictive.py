@@ -9,7 +9,6 @@ import numpy as np
 from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.kernels.collapsed import tasks_given_priors
 from bayesmeta.models.hierarchical import Problem, feature_labels, task_labels
-from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -160,16 +159,3 @@ def add_predictive(
     )  # fmt: skip
     tree[f"{group}_predictive"] = xr.DataTree(made)
     return tree
-
-
-def statistics_of(tree: xr.DataTree) -> TaskStatistics:
-    """The data a tree was fitted to."""
-    data = tree["observed_data"].to_dataset()
-    return TaskStatistics(
-        data["gram"].values,
-        data["moment"].values,
-        data["count"].values if "count" in data else None,
-        data["energy"].values if "energy" in data else None,
-        tuple(data["task"].values.tolist()),
-        tuple(data["feature"].values.tolist()),
-    )
