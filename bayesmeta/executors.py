@@ -297,7 +297,9 @@ def _ctrl_c_later() -> Iterator[None]:
 def _start_worker(fraction: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C means
     threading.Thread(target=_follow_parent, daemon=True).start()
-    os.environ.update(dict.fromkeys(PINNED, "1"))  # for libraries that are not loaded yet
+    # for libraries that are not loaded yet; numba, once loaded, refuses another number
+    names = [name for name in PINNED if name != "NUMBA_NUM_THREADS" or "numba" not in sys.modules]
+    os.environ.update(dict.fromkeys(names, "1"))
 
     def hear(value: float) -> None:
         fraction.value = value

@@ -186,3 +186,24 @@ def test_killed_ten_times_and_resumed(serial: xr.Dataset, tmp_path: Path) -> Non
     assert not temporary.exists()
     xr.testing.assert_identical(bm.collect(example.slow, out), serial)
     assert np.isfinite(serial.value).all()
+
+
+def test_a_script_that_has_loaded_numba_may_compile_in_its_workers(tmp_path: Path) -> None:
+    """Workers load the script, and numba with it, before they are told to use one thread; numba
+    then refuses to compile if its number of threads has changed."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import numba\nimport xarray as xr\nimport bayesmeta as bm\n"
+        "@numba.njit\ndef double(x):\n    return 2 * x\n"
+        "def cell(settings, seed):\n    return xr.Dataset({'value': double(settings['run'])})\n"
+        "study = bm.Study('script', bm.grid(run=range(4)), cell, 0, ('run',))\n"
+        "if __name__ == '__main__':\n"
+        f"    report = bm.run_study(study, {str(tmp_path / 'out')!r}, jobs=2)\n"
+        "    print(report.done, report.failed)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment |= {"NUMBA_NUM_THREADS": "2"}  # also where there is one core
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.split() == ["4", "0"], done.stderr
