@@ -54,16 +54,6 @@ def read_table(path: Path, task: str) -> DataFrame:
         raise InputError(f"{path} cannot be read as a table ({text})") from None
 
 
-def feature_names(stats: TaskStatistics) -> list[str]:
-    """The labels of the features, or numbers where there are none."""
-    return list(stats.features or [f"x{i + 1}" for i in range(stats.dim)])
-
-
-def task_names(stats: TaskStatistics) -> list[str]:
-    """The labels of the tasks, or numbers where there are none."""
-    return [str(label) for label in stats.tasks or range(1, len(stats) + 1)]
-
-
 def correlation(cov: np.ndarray) -> np.ndarray:
     """Correlations; NaN where there is none, a variance or the matrix not being positive."""
     sd = np.sqrt(np.where(np.diag(cov) > 0, np.diag(cov), np.nan))
@@ -79,7 +69,7 @@ def as_json(stats: TaskStatistics, estimate: PriorEstimate, method: str) -> dict
         sd = np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
         tasks = [
             {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
-            for name, one, spread in zip(task_names(stats), mean, sd, strict=True)
+            for name, one, spread in zip(map(str, stats.task_labels), mean, sd, strict=True)
         ]
 
     def plain(value: np.ndarray | None) -> Any:
@@ -95,7 +85,7 @@ def as_json(stats: TaskStatistics, estimate: PriorEstimate, method: str) -> dict
         "advice": estimate.status.value,
         "tasks": len(stats),
         "rows": None if stats.count is None else int(stats.count.sum()),
-        "features": feature_names(stats),
+        "features": stats.feature_labels,
         "mean": plain(estimate.prior.mean),
         "mean_sd": plain(estimate.mean_sd),
         "cov": plain(estimate.prior.cov),
@@ -122,7 +112,7 @@ def print_fit(
             made.add_column(column, justify="right" if i else "left", no_wrap=True)
         return made
 
-    names, cov = [_label(name) for name in feature_names(stats)], estimate.prior.cov
+    names, cov = [_label(name) for name in stats.feature_labels], estimate.prior.cov
     rows = "" if stats.count is None else f", {int(stats.count.sum())} rows"
     prior = table(
         f"The prior by {method} ({len(stats)} tasks{rows})",

@@ -119,7 +119,6 @@ def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
     from matplotlib.figure import Figure
 
     from bayesmeta.estimators.fit import task_posteriors
-    from bayesmeta.fitted import feature_names, task_names
     from bayesmeta.statistics import TaskStatistics
 
     mean, cov = task_posteriors(stats, estimate)
@@ -128,8 +127,8 @@ def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
     good = stats.determined()
     own[good] = TaskStatistics(stats.gram[good], stats.moment[good]).ols()
     names, labels = (
-        [text.replace("$", r"\$") for text in made]  # a label is no formula
-        for made in (feature_names(stats), task_names(stats))
+        [str(text).replace("$", r"\$") for text in made]  # a label is no formula
+        for made in (stats.feature_labels, stats.task_labels)
     )
     n, d = len(stats), stats.dim
     order = np.argsort(mean[:, -1])

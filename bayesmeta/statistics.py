@@ -87,6 +87,16 @@ class TaskStatistics:
     def dim(self) -> int:
         return int(self.moment.shape[1])
 
+    @property
+    def feature_labels(self) -> list[str]:
+        """The labels of the features, or x1, x2, … where there are none."""
+        return list(self.features or [f"x{i + 1}" for i in range(self.dim)])
+
+    @property
+    def task_labels(self) -> list[Hashable]:
+        """The labels of the tasks, or 1, 2, … where there are none."""
+        return list(self.tasks or range(1, len(self) + 1))
+
     @classmethod
     def from_arrays(
         cls, task: ArrayLike, reward: ArrayLike, features: ArrayLike,

@@ -13,7 +13,7 @@ from scipy.stats import norm
 import bayesmeta as bm
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.fit import METHODS
-from bayesmeta.estimators.likelihood import maximise
+from bayesmeta.estimators.maximum import maximise
 from bayesmeta.estimators.widening import widening_radius
 from bayesmeta.theory.constants import widening_constant
 from tests.budget import size

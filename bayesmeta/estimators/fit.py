@@ -10,14 +10,9 @@ from numpy.typing import ArrayLike
 from bayesmeta.checks import Array, InputError, covariance, of_type, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.estimators.likelihood import (
-    LIMIT,
-    check_independent,
-    evaluate,
-    in_threads,
-    maximise,
-    pack,
-)
+from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
+from bayesmeta.estimators.maximum import check_independent, maximise
+from bayesmeta.estimators.search import LIMIT
 from bayesmeta.estimators.widening import widening_radius
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics

@@ -1,0 +1,178 @@
+"""The search for the maximum of a likelihood: steps of EM, of scoring, of BFGS."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesmeta.checks import Array
+from bayesmeta.estimators.information import expected_information
+from bayesmeta.estimators.likelihood import Each, Packed, Point, evaluate
+from bayesmeta.gaussian import lower_root
+
+GAIN = 1e-12
+"""A step is not taken if it promises less log-likelihood than this."""
+SMALL = 1e-7
+"""Converged: what the last step promised, where rounding kept it from being taken."""
+LIMIT = 200
+"""Steps at most."""
+SCORING = 25
+"""Steps of scoring before BFGS helps."""
+FLAT = 1e-7
+"""Eigenvalues of Sigma below this, where noise is 1, count as zero."""
+
+
+class Search:
+    """Where the search is, and the steps it can take."""
+
+    def __init__(
+        self,
+        packed: Packed,
+        mean: Array,
+        cov: Array,
+        variance: float,
+        free: bool,
+        restricted: bool,
+        each: Each,
+    ) -> None:
+        self.packed, self.free = packed, free
+        self.restricted = restricted
+        self._options = (restricted, each)
+        self.mean, self.root, self.variance = mean, lower_root(cov), variance
+        self.point = self._at(self.root, variance)
+        self.promise = math.inf
+
+    @property
+    def cov(self) -> Array:
+        return self.root @ self.root.T
+
+    def _at(self, root: Array, variance: float) -> Point:
+        # coordinates are those of the first variance; the kernels take it as it is
+        return evaluate(self.packed, self.mean, root, variance, *self._options)
+
+    def _move(self, root: Array, variance: float, point: Point) -> None:
+        self.root, self.variance, self.point, self.mean = root, variance, point, point.mean
+
+    def em(self) -> None:
+        """One step of EM: Sigma becomes the mean second moment of the posteriors."""
+        cov = self.cov + 2 * self.cov @ self.point.gradient @ self.cov / self.packed.tasks
+        variance = self.variance
+        if self.free:
+            variance *= 1 + 2 * self.point.noise_gradient / self.packed.steps
+        root = lower_root((cov + cov.T) / 2)
+        self._move(root, variance, self._at(root, variance))
+
+    def climb(self, limit: int) -> tuple[int, bool]:
+        """Scoring steps in (L, log sigma^2) until nothing is left to gain, also off the boundary;
+        where they are slow, BFGS takes over for a while."""
+        steps = 0
+        while steps < limit:
+            for _ in range(min(SCORING, limit - steps)):
+                steps += 1
+                if self._score() and not self._leave_boundary():
+                    return steps, self.promise < SMALL
+            if steps < limit:
+                steps += self.bfgs(limit - steps)
+        return steps, False
+
+    def _gradient(self, point: Point, root: Array) -> Array:
+        """In the lower triangle of L and, where it is free, log sigma^2."""
+        gradient: Array = 2 * (point.gradient @ root)[np.tril_indices(self.packed.dim)]
+        return np.append(gradient, point.noise_gradient) if self.free else gradient
+
+    def bfgs(self, limit: int) -> int:
+        """Go on by BFGS with the same gradients; the number of its steps."""
+        from scipy.optimize import minimize
+
+        rows, columns = np.tril_indices(self.packed.dim)
+        first, variance = self.root[rows, columns], self.variance
+
+        def unpack(x: Array) -> tuple[Array, float]:
+            root = np.zeros_like(self.root)
+            root[rows, columns] = x[: len(rows)]
+            change = min(max(float(x[-1]), -30.0), 30.0) if self.free else 0.0
+            return root, variance * math.exp(change)
+
+        def loss(x: Array) -> tuple[float, Array]:
+            root, noise = unpack(x)
+            try:
+                point = self._at(root, noise)
+            except np.linalg.LinAlgError:
+                return math.inf, np.zeros_like(x)
+            return -point.value, -self._gradient(point, root)
+
+        start = np.append(first, 0.0) if self.free else first
+        with np.errstate(all="ignore"):
+            found = minimize(
+                loss, start, jac=True, method="BFGS", options={"maxiter": limit, "gtol": 1e-9}
+            )
+        root, noise = unpack(found.x)
+        if found.fun <= -self.point.value:
+            self._move(root, noise, self._at(root, noise))
+        return max(int(found.nit), 1)
+
+    def _score(self) -> bool:
+        """One step with a line search; whether there was no more to gain."""
+        d = self.packed.dim
+        rows, columns = np.tril_indices(d)
+        gradient = self._gradient(self.point, self.root)
+        curvature = self._curvature(rows, columns)
+        values, vectors = np.linalg.eigh(curvature)
+        size = np.maximum(np.abs(values), 1e-12 * np.abs(values).max() + 1e-300)
+        along = vectors.T @ gradient
+        step = vectors @ (along / size)
+        self.promise = promise = float(along @ (along / size))
+        if promise < GAIN:
+            return True
+        length, rounding = 1.0, 1e-13 * abs(self.point.value)
+        for _ in range(40):
+            root = self.root.copy()
+            root[rows, columns] += length * step[: len(rows)]
+            change = length * step[-1] if self.free else 0.0
+            if abs(change) < 3:
+                variance = self.variance * math.exp(change)
+                point = self._at(root, variance)
+                if point.value >= self.point.value + 1e-4 * length * promise - rounding:
+                    self._move(root, variance, point)
+                    return False
+            length /= 2
+        return True  # rounding hides any further gain, or the step is a bad one: see ``promise``
+
+    def _curvature(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
+        """Expected information of (L, log sigma^2), less what the gradient in Sigma bends."""
+        d, root = self.packed.dim, self.root
+        p = len(rows)
+        jacobian = np.zeros((p, d, d))
+        jacobian[np.arange(p), rows] = root.T[columns]
+        jacobian = jacobian + jacobian.transpose(0, 2, 1)
+        info = expected_information(
+            self.point, self.cov, self.variance, self.packed.steps if self.free else 0.0
+        )
+        flat = jacobian.reshape(p, d * d)
+        out = np.zeros((p + 1, p + 1))
+        out[:p, :p] = flat @ info[:-1, :-1] @ flat.T
+        bend = 2 * self.point.gradient[np.ix_(rows, rows)]
+        out[:p, :p] -= np.where(columns[:, None] == columns[None, :], bend, 0.0)
+        out[:p, p] = out[p, :p] = flat @ info[:-1, -1] * self.variance
+        out[p, p] = info[-1, -1] * self.variance**2
+        return out if self.free else out[:p, :p]
+
+    def _leave_boundary(self) -> bool:
+        """Where Sigma is singular, grow it in a direction in which the likelihood rises."""
+        values, vectors = np.linalg.eigh(self.cov)
+        null = vectors[:, values < FLAT]
+        if not null.size:
+            return False
+        slopes, directions = np.linalg.eigh(null.T @ self.point.gradient @ null)
+        if slopes[-1] <= 0:
+            return False
+        direction = null @ directions[:, -1]
+        for size in 10.0 ** np.arange(0, -8, -1):
+            root = lower_root(self.cov + size * np.outer(direction, direction))
+            point = self._at(root, self.variance)
+            if point.value > self.point.value + GAIN:
+                self._move(root, self.variance, point)
+                return True
+        return False
