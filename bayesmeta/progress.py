@@ -70,6 +70,15 @@ def progress_bar(title: str, unit: str, total: int, done: int = 0) -> Iterator[T
         yield tick
 
 
+@contextmanager
+def waiting(title: str) -> Iterator[None]:
+    """Say on standard error what takes a while, where nobody can tell how long."""
+    from rich.console import Console
+
+    with Console(stderr=True).status(title):
+        yield
+
+
 def _rest(rate: float, left: float, unit: str) -> str:
     speed = f"{rate:.3g} {unit}/s" if rate >= 0.1 else f"{60 * rate:.2g} {unit}/min"
     minutes, seconds = divmod(round(left), 60)

@@ -81,9 +81,9 @@ def test_all_models_have_one_posterior(
         )
         centred = log_density(built["centred"], point | {"theta": theta})
         np.testing.assert_allclose(centred - given, value, rtol=1e-9)
-        root = np.linalg.cholesky(cov)
+        root = np.linalg.cholesky(cov) * np.sign(point.get("spread", 1.0))
         z = np.linalg.solve(root, (theta - mu).T).T
-        jacobian = len(tasks) * np.log(np.diag(root)).sum()
+        jacobian = len(tasks) * np.log(np.abs(np.diag(root))).sum()
         noncentred = log_density(built["noncentred"], point | {"z": z})
         np.testing.assert_allclose(noncentred - given - jacobian, value, rtol=1e-9)
 
@@ -126,29 +126,53 @@ def test_normal_inverse_wishart_is_conjugate() -> None:
             + st.multivariate_normal.logpdf(mu, mean, cov / (kappa + n))
         )
 
-    def forward(point: dict[str, np.ndarray]) -> np.ndarray:
-        found = variables(problem, point)
-        return np.concatenate([found["mu"], found["Sigma"][np.tril_indices(2)]])
-
     ours, theirs = [], []
     for seed in range(4):
-        point = unconstrained(problem, seed)
-        flat = np.concatenate([value.ravel() for value in point.values()])
-
-        def at(values: np.ndarray, like: dict[str, np.ndarray] = point) -> dict[str, np.ndarray]:
-            out, used = {}, 0
-            for name, value in like.items():
-                out[name] = values[used : used + value.size].reshape(value.shape)
-                used += value.size
-            return out
-
-        steps = 1e-5 * np.eye(len(flat))
-        jacobian = np.array(
-            [(forward(at(flat + step)) - forward(at(flat - step))) / 2e-5 for step in steps]
-        )
-        found = variables(problem, point)
-        ours.append(log_density(problem, point) - np.linalg.slogdet(jacobian)[1])
+        found, value = density_in_mean_and_covariance(problem, seed)
+        ours.append(value)
         theirs.append(exact(found["mu"], found["Sigma"]))
+    np.testing.assert_allclose(np.diff(ours), np.diff(theirs), rtol=1e-5, atol=1e-4)
+
+
+def density_in_mean_and_covariance(
+    problem: Problem, seed: int
+) -> tuple[dict[str, np.ndarray], float]:
+    """mu and Sigma at a random point, and the log-density there with respect to them (the lower
+    triangle of Sigma) instead of the unconstrained variables, by a numerical Jacobian."""
+    below = np.tril_indices(problem.stats.dim)
+    point = unconstrained(problem, seed)
+    flat = np.concatenate([value.ravel() for value in point.values()])
+
+    def forward(values: np.ndarray) -> np.ndarray:
+        out, used = {}, 0
+        for name, value in point.items():
+            out[name] = values[used : used + value.size].reshape(value.shape)
+            used += value.size
+        found = variables(problem, out)
+        return np.concatenate([found["mu"], found["Sigma"][below]])
+
+    steps = 1e-5 * np.eye(len(flat))
+    jacobian = np.array([(forward(flat + step) - forward(flat - step)) / 2e-5 for step in steps])
+    value = log_density(problem, point) - np.linalg.slogdet(jacobian)[1]
+    return variables(problem, point), float(value)
+
+
+def test_signed_spreads_and_partial_correlations_are_half_normal_and_lkj() -> None:
+    """Where the data say nothing, the density of (mu, Sigma) is that of the prior as printed."""
+    scale, eta = np.array([0.8, 1.4, 2.0]), 1.7
+    blind = bm.TaskStatistics(np.zeros((2, 3, 3)), np.zeros((2, 3)))
+    problem = check_problem(blind, 1.0, bm.LKJ([0.3, -0.2, 0.0], 1.5, scale, eta), "fused")
+    ours, theirs = [], []
+    for seed in range(4):
+        found, value = density_in_mean_and_covariance(problem, seed)
+        ours.append(value)
+        sd = np.sqrt(np.diag(found["Sigma"]))
+        corr = found["Sigma"] / np.outer(sd, sd)
+        exact = st.norm.logpdf(found["mu"], [0.3, -0.2, 0.0], 1.5).sum()
+        exact += st.halfnorm.logpdf(sd, scale=scale).sum()
+        exact += (eta - 1) * np.linalg.slogdet(corr)[1]
+        exact -= 3 * np.log(sd).sum()  # from (sd, corr) to Sigma: prod 2 sd_i prod_{i<j} sd_i sd_j
+        theirs.append(exact)
     np.testing.assert_allclose(np.diff(ours), np.diff(theirs), rtol=1e-5, atol=1e-4)
 
 
@@ -200,12 +224,12 @@ def test_draws_are_those_of_the_posterior_by_quadrature() -> None:
 def test_a_second_fit_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other data and another prior of the same kind: the compiled model serves them, too."""
     stats, prior = one_dimensional()
-    first = bm.sample_posterior(stats, 0.5, prior=prior, draws=300, tune=300, seed=1)
+    first = bm.sample_posterior(stats, 0.5, prior=prior, draws=600, tune=300, seed=1)
     monkeypatch.setattr("bayesmeta.models.compiled.compile_model", None)
     half = bm.TaskStatistics(stats.gram[:8], stats.moment[:8] + 1.0)
-    second = bm.sample_posterior(half, 0.7, draws=300, tune=300, seed=1)
+    second = bm.sample_posterior(half, 0.7, draws=600, tune=300, seed=1)
     assert float(second["posterior"]["mu"].mean()) > float(first["posterior"]["mu"].mean()) + 0.3
-    again = bm.sample_posterior(stats, 0.5, prior=prior, draws=300, tune=300, seed=1)
+    again = bm.sample_posterior(stats, 0.5, prior=prior, draws=600, tune=300, seed=1)
     np.testing.assert_array_equal(again["posterior"]["mu"], first["posterior"]["mu"])
 
 

@@ -87,10 +87,11 @@ def compile_model(model: pm.Model, keep: tuple[str, ...]) -> Compiled:
     gradient = pt.concatenate([part.ravel() for part in pt.grad(density, values)])
     density, gradient = clone_replace([density, gradient], parts)
     value = pytensor.function([point], [density, gradient], mode=_MODE)
+    value(np.ones(size))  # numba compiles at the first call
     wanted = [variable for variable in model.unobserved_value_vars if variable.name in keep]
     outputs = clone_replace(wanted, parts)
     expand = pytensor.function([point], outputs, mode=_MODE)
-    found = expand(np.zeros(size))
+    found = expand(np.ones(size))
     names = [str(variable.name) for variable in wanted]
     dims = {
         name: tuple(str(dim) for dim in model.named_vars_to_dims[name])

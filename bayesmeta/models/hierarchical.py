@@ -93,6 +93,7 @@ def data_of(problem: Problem) -> dict[str, Any]:
         values["noise_sd"] = np.asarray(float(noise_sd))
     if isinstance(prior, LKJ):
         values |= {"mean": prior.mean, "mean_sd": prior.mean_sd, "scale": prior.scale}
+        values["eta"] = np.asarray(prior.eta)
     elif isinstance(prior, InverseWishart):
         values |= {
             "mean": prior.mean,
@@ -106,14 +107,13 @@ def data_of(problem: Problem) -> dict[str, Any]:
     return {name: np.array(value, dtype=float) for name, value in values.items()}
 
 
-def feature_labels(stats: TaskStatistics) -> list[str]:
-    """The labels of the features, or x1, x2, …"""
-    return list(stats.features or [f"x{i + 1}" for i in range(stats.dim)])
-
-
-def task_labels(stats: TaskStatistics) -> list[Any]:
-    """The labels of the tasks, or 1, 2, …"""
-    return list(stats.tasks or range(1, len(stats) + 1))
+def coords_of(problem: Problem) -> dict[str, Any]:
+    """Labels of features, and of tasks where the model has their thetas."""
+    names = problem.stats.feature_labels
+    coords: dict[str, Any] = {"feature": names, "feature_bis": names}
+    if problem.kind in ("noncentred", "centred"):
+        coords["task"] = problem.stats.task_labels
+    return coords
 
 
 def build_model(
@@ -135,12 +135,7 @@ def model_of(problem: Problem) -> pm.Model:
     from bayesmeta.models.likelihood import TaskData, plain_likelihood, task_likelihood
 
     stats, d = problem.stats, problem.stats.dim
-    names = feature_labels(stats)
-    coords: dict[str, Any] = {"feature": names, "feature_bis": names}
-    seen = problem.kind in ("noncentred", "centred")
-    if seen:
-        coords["task"] = task_labels(stats)
-    with pm.Model(coords=coords) as model:
+    with pm.Model(coords=coords_of(problem)) as model:
         data = {name: pm.Data(name, value) for name, value in data_of(problem).items()}
         mean, root = _mean_and_root(problem.prior, data, d)
         if problem.noise_sd is None:
@@ -160,7 +155,8 @@ def model_of(problem: Problem) -> pm.Model:
             z = pm.Normal("z", 0.0, 1.0, shape=shape, dims=dims)
             theta = pm.Deterministic("theta", mean + z @ root.T, dims=dims)
         else:
-            theta = pm.MvNormal("theta", mean, chol=root, shape=shape, dims=dims)
+            positive = root * pt.sign(pt.diagonal(root))  # the same covariance
+            theta = pm.MvNormal("theta", mean, chol=positive, shape=shape, dims=dims)
         gram, moment, energy, steps = values
         fitted = (gram @ theta[..., None])[..., 0]
         squares = energy.sum() + (theta * (fitted - 2 * moment)).sum()
@@ -169,20 +165,21 @@ def model_of(problem: Problem) -> pm.Model:
 
 
 def _mean_and_root(prior: Prior, data: dict[str, Any], d: int) -> tuple[Any, Any]:
-    """mu and a lower root of Sigma, with what people want to see of Sigma."""
+    """mu and a lower root of Sigma, with what people want to see of Sigma.
+
+    The LKJ prior is written with *signed* spreads z_i ~ N(0, scale_i^2), of which the standard
+    deviations are |z_i|: Sigma = diag(z) R diag(z) has the prior of D R D, since LKJ does not
+    change when signs of coordinates do. A standard deviation near zero is then an ordinary place,
+    which a sampler passes through; with logarithms it is the end of a long tail, visited too
+    seldom. Signs of ``spread``, and with them those of ``partial``, mean nothing.
+    """
     import pymc as pm
     import pytensor.tensor as pt
 
     if isinstance(prior, LKJ):
         mean = pm.Normal("mu", data["mean"], data["mean_sd"], shape=d, dims="feature")
-        if d == 1:
-            spread = pm.HalfNormal("spread", data["scale"], shape=1)
-            root = spread[:, None]
-        else:
-            half = pm.HalfNormal.dist(data["scale"], shape=d)
-            root, _, _ = pm.LKJCholeskyCov(
-                "root", n=d, eta=prior.eta, sd_dist=half, store_in_trace=False
-            )
+        spread = pm.Normal("spread", 0.0, data["scale"], shape=d)
+        root = spread[:, None] * _correlation_root(data["eta"], d)
     elif isinstance(prior, InverseWishart):
         squares = pm.ChiSquared("squares", data["degrees"] - np.arange(d), shape=d)
         below = np.tril_indices(d, -1)
@@ -204,3 +201,21 @@ def _mean_and_root(prior: Prior, data: dict[str, Any], d: int) -> tuple[Any, Any
     pm.Deterministic("sd", sd, dims="feature")
     pm.Deterministic("corr", cov / (sd[:, None] * sd[None, :]), dims=("feature", "feature_bis"))
     return mean, root
+
+
+def _correlation_root(eta: Any, d: int) -> Any:
+    """A lower root of R ~ LKJ(eta), from its partial correlations, which are independent betas on
+    (-1, 1) (Lewandowski, Kurowicka and Joe 2009): that of i and k given those before k has both
+    parameters eta + (d - 2 - k) / 2, counting from 0."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    if d == 1:
+        return np.ones((1, 1))
+    below = np.tril_indices(d, -1)
+    shape = eta + (d - 2 - below[1]) / 2
+    half = pm.Beta("partial", shape, shape, shape=len(below[0]))
+    partial = pt.set_subtensor(pt.eye(d)[below], 2 * half - 1)
+    left = pt.set_subtensor(pt.zeros((d, d))[below], pt.log(4 * half * (1 - half)))
+    before = pt.cumsum(left, axis=1) - left  # what the columns to the left leave of a row
+    return partial * pt.exp(before / 2)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.kernels.collapsed import tasks_given_priors
-from bayesmeta.models.hierarchical import Problem, feature_labels, task_labels
+from bayesmeta.models.hierarchical import Problem
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,8 +57,8 @@ def observed(tree: xr.DataTree, problem: Problem) -> xr.DataTree:
         data["count"] = ("task", stats.count)
     if stats.energy is not None:
         data["energy"] = ("task", stats.energy)
-    names = feature_labels(stats)
-    coords = {"task": task_labels(stats), "feature": names, "feature_bis": names}
+    names = stats.feature_labels
+    coords = {"task": stats.task_labels, "feature": names, "feature_bis": names}
     attrs = {} if problem.noise_sd is None else {"noise_sd": float(problem.noise_sd)}
     tree["observed_data"] = xr.DataTree(xr.Dataset(data, coords=coords, attrs=attrs))
     return tree
@@ -80,7 +80,7 @@ def add_prior(tree: xr.DataTree, problem: Problem, rng: np.random.Generator) -> 
     }
     if problem.noise_sd is None:
         data["sigma"] = (square[:2], noise[None])
-    names = feature_labels(problem.stats)
+    names = problem.stats.feature_labels
     coords = {"chain": [0], "draw": np.arange(PRIOR_DRAWS), "feature": names, "feature_bis": names}
     tree["prior"] = xr.DataTree(xr.Dataset(data, coords=coords))
     return tree
@@ -102,6 +102,26 @@ def add_theta(tree: xr.DataTree, problem: Problem, rng: np.random.Generator) -> 
     posterior = posterior.assign_coords(task=tree["observed_data"]["task"])
     tree["posterior"] = xr.DataTree(posterior)
     return tree
+
+
+def task_means(tree: xr.DataTree, draws: int = 400) -> tuple[Array, Array]:
+    """Mean and standard deviation of every theta_j given the data, both (n, d).
+
+    By iterated expectation over ``draws`` priors, evenly spaced among those drawn: the doubt about
+    the prior is in them.
+    """
+    from bayesmeta.gaussian import GaussianPrior
+
+    mean, root, noise, _ = _values(tree)
+    gram, moment, _, _ = _given(tree)
+    kept = np.unique(np.linspace(0, len(mean) - 1, draws).round().astype(int))
+    total, square = np.zeros_like(moment), np.zeros_like(moment)
+    for k in kept:
+        prior = GaussianPrior(mean[k], root[k] @ root[k].T)
+        centre, cov = prior.posterior(gram, moment, float(noise[k]))
+        total += centre / len(kept)
+        square += (centre**2 + np.diagonal(cov, axis1=1, axis2=2)) / len(kept)
+    return total, np.sqrt(np.maximum(square - total**2, 0.0))
 
 
 def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:

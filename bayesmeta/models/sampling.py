@@ -20,13 +20,13 @@ from bayesmeta.models.diagnostics import diagnose
 from bayesmeta.models.hierarchical import (
     Problem,
     check_problem,
+    coords_of,
     data_of,
-    feature_labels,
     model_of,
-    task_labels,
 )
 from bayesmeta.models.predictive import add_prior, add_theta, observed
 from bayesmeta.models.priors import LKJ, InverseWishart, KnownCovariance, Prior, describe_prior
+from bayesmeta.progress import progress_bar, waiting
 from bayesmeta.provenance import versions
 from bayesmeta.statistics import TaskStatistics
 
@@ -120,8 +120,7 @@ def _key(problem: Problem) -> tuple[Any, ...]:
     """What a compiled model depends on."""
     stats, prior = problem.stats, problem.prior
     seen = problem.kind in ("noncentred", "centred")
-    eta = prior.eta if isinstance(prior, LKJ) else None
-    return (problem.kind, stats.dim, type(prior), eta, problem.noise_sd is None,
+    return (problem.kind, stats.dim, type(prior), problem.noise_sd is None,
             len(stats) if seen else None)  # fmt: skip
 
 
@@ -166,7 +165,7 @@ def _for_nutpie(
 
     return from_pyfunc(
         ready.size, make_density, make_expand, [np.dtype("float64")] * len(names), shapes, names,
-        coords=_coords(problem), dims=dict(ready.dims), make_initial_point_fn=begin,
+        coords=coords_of(problem), dims=dict(ready.dims), make_initial_point_fn=begin,
     )  # fmt: skip
 
 
@@ -193,7 +192,8 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progress: bool) -> 
     """Draw with nutpie; the bar counts the draws of all chains."""
     import nutpie
 
-    start, jitter = starting_point(problem, compiled(problem))
+    with waiting("compiling the model, once for its kind") if progress else nullcontext():
+        start, jitter = starting_point(problem, compiled(problem))
     total = settings["chains"] * (settings["draws"] + settings["tune"])
     counter = itertools.count(1)
     with _bar(progress, total) as show:
@@ -225,14 +225,11 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progress: bool) -> 
 def starting_point(problem: Problem, ready: Compiled) -> tuple[Array, Array]:
     """Where chains start, unconstrained, and how far they are spread about it."""
     prior, d = problem.prior, problem.stats.dim
-    below, diagonal = np.tril_indices(d), np.eye(d)[np.tril_indices(d)]
     centre: dict[str, Any] = {"sigma_log__": math.log(prior.noise_scale), "mu": prior.mean}
     spread: dict[str, Any] = {}
     if isinstance(prior, LKJ):
-        scale = np.asarray(prior.scale)
-        centre["root_cholesky-cov-packed__"] = np.diag(np.log(scale))[below]
-        spread["root_cholesky-cov-packed__"] = 0.5 * np.where(diagonal, 1.0, scale[below[0]])
-        centre["spread_log__"] = np.log(scale)
+        centre["spread"] = prior.scale
+        spread["spread"] = np.asarray(prior.scale) / 2
     if isinstance(prior, (LKJ, KnownCovariance)):
         spread["mu"] = np.asarray(prior.mean_sd) / 5
     if isinstance(prior, InverseWishart):
@@ -247,19 +244,9 @@ def starting_point(problem: Problem, ready: Compiled) -> tuple[Array, Array]:
     return np.concatenate([one[0] for one in parts]), np.concatenate([one[1] for one in parts])
 
 
-def _coords(problem: Problem) -> dict[str, Any]:
-    names = feature_labels(problem.stats)
-    coords: dict[str, Any] = {"feature": names, "feature_bis": names}
-    if problem.kind in ("noncentred", "centred"):
-        coords["task"] = task_labels(problem.stats)
-    return coords
-
-
 def _bar(progress: bool, total: int) -> AbstractContextManager[Callable[[float], None]]:
     if not progress:
         return nullcontext(lambda now: None)
-    from bayesmeta.progress import progress_bar
-
     return progress_bar("drawing", "draws", total, 0)
 
 
