@@ -20,9 +20,9 @@ from bayesmeta.checks import Array
 from bayesmeta.environment import TaskFamily
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.models.priors import LKJ
-from bayesmeta.player import Player
 from bayesmeta.statistics import TaskStatistics
-from bayesmeta.streams import ENVIRONMENT, stream
+from bayesmeta.streams import stream
+from bayesmeta.studies.played import statistics_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,17 +56,7 @@ def collect_tasks(family: TaskFamily, how: str, seed: int) -> TaskStatistics:
         from bayesmeta.exploration import first_steps
 
         row = replace(row, exploration=first_steps(family.horizon))
-    player = Player(row, family.setting(tasks), seed=seed)
-    rng, d = stream(seed, ENVIRONMENT), family.dim
-    gram, moment = np.empty((tasks, d, d)), np.empty((tasks, d))
-    energy = np.empty(tasks)
-    for j in range(tasks):
-        player.start_task()
-        outcome = player.play(family.draw(rng))
-        gram[j] = outcome.taken.T @ outcome.taken
-        moment[j] = outcome.taken.T @ outcome.rewards
-        energy[j] = outcome.rewards @ outcome.rewards
-    return TaskStatistics(gram, moment, np.full(tasks, float(family.horizon)), energy)
+    return statistics_of(family, row, tasks, seed)
 
 
 def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:

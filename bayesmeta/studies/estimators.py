@@ -16,9 +16,8 @@ from bayesmeta.environment import TaskFamily, paper_family
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.fit import fit_prior
 from bayesmeta.exploration import Exploration, first_steps, until_eigenvalue
-from bayesmeta.player import Player
 from bayesmeta.statistics import TaskStatistics
-from bayesmeta.streams import ENVIRONMENT, stream
+from bayesmeta.studies.played import steps_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,14 +45,9 @@ def explore(
 ) -> tuple[TaskStatistics, tuple[TaskStatistics, TaskStatistics]]:
     """What the exploration steps of tasks leave behind: all of them, and every other one."""
     row = replace(ROSTER["KTS"], exploration=rule)
-    player = Player(row, family.setting(tasks), seed=seed)
-    rng, d = stream(seed, ENVIRONMENT), family.dim
+    d = family.dim
     gram, moment = np.empty((3, tasks, d, d)), np.empty((3, tasks, d))
-    for n in range(tasks):
-        player.start_task()
-        outcome = player.play(family.draw(rng))
-        actions = outcome.taken[: outcome.explored]
-        rewards = outcome.rewards[: outcome.explored]
+    for n, (actions, rewards) in enumerate(steps_of(family, row, tasks, seed, opening=True)):
         for i, part in enumerate((slice(None), slice(0, None, 2), slice(1, None, 2))):
             gram[i, n] = actions[part].T @ actions[part]
             moment[i, n] = actions[part].T @ rewards[part]
