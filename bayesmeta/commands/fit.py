@@ -7,10 +7,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayesmeta.checks import InputError, one_of, real
+from bayesmeta.checks import InputError, one_of, real, whole
 
 if TYPE_CHECKING:
     from bayesmeta.commands.parsing import Subparsers
+    from bayesmeta.statistics import TaskStatistics
+
+_DRAWING = ("out", "draws", "tune", "chains", "seed")
+"""Options of --method posterior."""
 
 
 def add(commands: Subparsers) -> None:
@@ -31,8 +35,8 @@ def add(commands: Subparsers) -> None:
     )
     fit.add_argument(
         "--method", default="reml",
-        help="moment, moment-widened, moment-clipped, ml or reml (default: %(default)s); split and "
-        "gls are in Python only",
+        help="moment, moment-widened, moment-clipped, ml, reml, posterior (default: %(default)s); "
+        "split and gls are in Python only",
     )  # fmt: skip
     fit.add_argument(
         "--widening",
@@ -43,18 +47,27 @@ def add(commands: Subparsers) -> None:
     fit.add_argument("--horizon", type=int, metavar="T", help="and the steps of a task, T")
     fit.add_argument("--json", action="store_true", help="print JSON instead of tables")
     fit.add_argument("--plot", type=Path, metavar="OUT.png", help="draw tasks and prior")
+    drawing = fit.add_argument_group("of --method posterior")
+    drawing.add_argument(
+        "--out", type=Path, metavar="FILE.nc",
+        help="draws as NetCDF; a page with prior, posterior and diagnostics beside it as .png "
+        "(default: posterior.nc)",
+    )  # fmt: skip
+    drawing.add_argument("--draws", type=int, metavar="K", help="of each chain (default: 1000)")
+    drawing.add_argument("--tune", type=int, metavar="K", help="before them (default: 500)")
+    drawing.add_argument("--chains", type=int, metavar="K", help="default: 4")
+    drawing.add_argument("--seed", type=int, metavar="S", help="default: 0")
     fit.set_defaults(command=_fit)
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from bayesmeta.estimators.fit import METHODS, fit_prior
-    from bayesmeta.fitted import as_json, print_fit, read_table
-    from bayesmeta.records import writable_folder, write_atomically
+    from bayesmeta.estimators.fit import METHODS
+    from bayesmeta.fitted import read_table
     from bayesmeta.statistics import TaskStatistics
 
-    one_of("--method", options.method, [m for m in METHODS if m not in ("split", "gls")])
+    methods = [m for m in METHODS if m not in ("split", "gls")]
+    one_of("--method", options.method, [*methods, "posterior"])
+    posterior = options.method == "posterior"
     noise = (
         None if options.noise_sd == "estimate" else real("--noise-sd", options.noise_sd, above=0.0)
     )
@@ -68,6 +81,14 @@ def _fit(options: argparse.Namespace) -> int:
                 if wide
                 else f"--{name} is for --method moment-widened; {options.method} does not use it"
             )
+    for name in _DRAWING:
+        if getattr(options, name) is not None and not posterior:
+            raise InputError(f"--{name} is for --method posterior; {options.method} draws nothing")
+    for name, least in (("draws", 1), ("tune", 0), ("chains", 1), ("seed", 0)):
+        if getattr(options, name) is not None:
+            whole(f"--{name}", getattr(options, name), least=least)
+    if posterior and options.plot is not None:
+        raise InputError("--plot is for the other methods; posterior draws a page beside --out")
     names = [name.strip() for name in options.features.split(",") if name.strip()]
     frame = read_table(options.file, options.task)
     stats = TaskStatistics.from_frame(
@@ -77,12 +98,24 @@ def _fit(options: argparse.Namespace) -> int:
         raise InputError(
             f"{options.file} has {len(frame)} rows, fewer than the {stats.dim} features"
         )
+    run = _draw if posterior else _estimate
     try:
-        estimate = fit_prior(
-            stats, noise, options.method, widening=options.widening, horizon=options.horizon
-        )
+        return run(stats, noise, options)
     except InputError as error:  # in the words of the command line
         raise InputError(str(error).replace("noise_sd", "--noise-sd")) from None
+
+
+def _estimate(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> int:
+    """A closed form or a likelihood's maximum."""
+    from rich.console import Console
+
+    from bayesmeta.estimators.fit import fit_prior
+    from bayesmeta.fitted import as_json, print_fit
+    from bayesmeta.records import writable_folder, write_atomically
+
+    estimate = fit_prior(
+        stats, noise, options.method, widening=options.widening, horizon=options.horizon
+    )
     if options.plot is not None:
         from bayesmeta.plots import figure_fit
 
@@ -98,3 +131,38 @@ def _fit(options: argparse.Namespace) -> int:
         if options.plot is not None:
             print(f"wrote {options.plot}")
     return 0
+
+
+def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> int:
+    """The posterior, drawn; exit code 1 where the draws should not be trusted."""
+    import warnings
+
+    from rich.console import Console
+
+    from bayesmeta.models.page import posterior_page
+    from bayesmeta.models.sampling import FitWarning, sample_posterior
+    from bayesmeta.models.summary import as_json, print_posterior, write_tree
+    from bayesmeta.records import writable_folder, write_together
+
+    out = options.out or Path("posterior.nc")
+    if out.suffix != ".nc":
+        raise InputError(f"--out must end in .nc, got {out}")
+    given = {name: getattr(options, name) for name in _DRAWING[1:]}
+    settings = {name: value for name, value in given.items() if value is not None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FitWarning)  # the verdict is printed, and the exit code
+        tree = sample_posterior(stats, noise, progress=not options.json, **settings)
+    page = posterior_page(tree)
+    folder, picture = writable_folder(out.parent), out.with_suffix(".png").name
+    write_together(
+        {
+            folder / out.name: lambda to: write_tree(tree, to),
+            folder / picture: lambda to: page.savefig(to, dpi=100),
+        }
+    )
+    if options.json:
+        print(json.dumps(as_json(tree), indent=2))
+    else:
+        print_posterior(Console(), tree)
+        print(f"wrote {out.name} and {picture} in {folder}")
+    return 0 if tree.attrs["trusted"] else 1

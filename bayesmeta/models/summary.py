@@ -1,0 +1,144 @@
+"""A fitted posterior for people: its numbers in a table, as plain data, in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bayesmeta.models.diagnostics import diagnose
+from bayesmeta.models.predictive import task_means
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from rich.console import Console
+
+SHOWN = 20
+"""Tasks printed; all of them are in the JSON."""
+
+
+class Row(NamedTuple):
+    """One quantity of the posterior."""
+
+    quantity: str
+    mean: float
+    sd: float
+    low: float
+    high: float
+    ess: float
+    rhat: float
+
+
+def summary_rows(tree: xr.DataTree) -> list[Row]:
+    """Mean, sd, 95% interval (equal tails), bulk ESS and R-hat of mu, sd, corr and sigma."""
+    import arviz_stats as azs
+
+    posterior = tree["posterior"].to_dataset()
+    rows = []
+    for name, index, label in quantities(posterior):
+        values = posterior[name].isel(index)
+        flat = values.values.ravel()
+        low, high = np.quantile(flat, [0.025, 0.975])
+        several = values.sizes["chain"] > 1
+        rows.append(
+            Row(label, float(flat.mean()), float(flat.std(ddof=1)), float(low), float(high),
+                float(azs.ess(values)), float(azs.rhat(values)) if several else float("nan"))
+        )  # fmt: skip
+    return rows
+
+
+def quantities(posterior: xr.Dataset) -> list[tuple[str, dict[str, int], str]]:
+    """What there is to see: variable, place, label."""
+    names = [str(name) for name in posterior["feature"].values]
+    found = [
+        (part, {"feature": i}, f"{part}[{name}]")
+        for part in ("mu", "sd")
+        for i, name in enumerate(names)
+    ]
+    found += [
+        ("corr", {"feature": i, "feature_bis": j}, f"corr[{names[i]}, {names[j]}]")
+        for i in range(len(names))
+        for j in range(i)
+    ]
+    return found + ([("sigma", {}, "sigma")] if "sigma" in posterior else [])
+
+
+def as_json(tree: xr.DataTree) -> dict[str, Any]:
+    """All of a fit as plain data, under the names the other methods use where they have them."""
+    posterior = tree["posterior"].to_dataset()
+    over = ["chain", "draw"]
+    tasks = [str(label) for label in tree["observed_data"].to_dataset()["task"].values]
+    mean, sd = task_means(tree)
+    verdict = diagnose(tree)
+    sigma = float(posterior["sigma"].mean()) if "sigma" in posterior else tree.attrs["noise_sd"]
+    return {
+        "method": "posterior",
+        "status": "ok" if verdict else "not_trusted",
+        "advice": "; ".join(f"{c.name}: {c.advice}" for c in verdict if not c.passed),
+        "tasks": len(tasks),
+        "features": [str(name) for name in posterior["feature"].values],
+        "mean": posterior["mu"].mean(over).values.tolist(),
+        "mean_sd": posterior["mu"].std(over, ddof=1).values.tolist(),
+        "cov": posterior["Sigma"].mean(over).values.tolist(),
+        "cov_sd": posterior["Sigma"].std(over, ddof=1).values.tolist(),
+        "noise_sd": sigma,
+        "quantities": [row._asdict() for row in summary_rows(tree)],
+        "diagnostics": [
+            {"check": c.name, "value": c.value, "wanted": c.wanted, "passed": c.passed}
+            for c in verdict
+        ],
+        "task_estimates": [
+            {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
+            for name, one, spread in zip(tasks, mean, sd, strict=True)
+        ],
+    }
+
+
+def print_posterior(console: Console, tree: xr.DataTree) -> None:
+    """Tables of the posterior, of the tasks, and the verdict."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    def table(title: str, columns: list[str]) -> Table:
+        made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
+        for i, column in enumerate(columns):
+            made.add_column(column, justify="right" if i else "left", no_wrap=True)
+        return made
+
+    found = as_json(tree)
+    drawn = tree["posterior"].sizes
+    shown = table(
+        f"The prior of {found['tasks']} tasks, its posterior "
+        f"({drawn['chain']} chains of {drawn['draw']} draws)",
+        ["quantity", "mean", "sd", "2.5%", "97.5%", "ESS", "R-hat"],
+    )
+    for row in summary_rows(tree):
+        numbers = [f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)]
+        shown.add_row(escape(row.quantity), *numbers, f"{row.ess:.0f}", f"{row.rhat:.3f}")
+    console.print(shown)
+    columns = [part for name in found["features"] for part in (escape(name), "± sd")]
+    tasks = table("Tasks given the data", ["task", *columns])
+    for one in found["task_estimates"][:SHOWN]:
+        cells = [
+            f"{value:.5g}"
+            for pair in zip(one["mean"], one["sd"], strict=True)
+            for value in pair
+        ]  # fmt: skip
+        tasks.add_row(escape(one["task"]), *cells)
+    console.print(tasks)
+    console.print("± sd: the doubt about the prior included")
+    if found["tasks"] > SHOWN:
+        console.print(f"and {found['tasks'] - SHOWN} more tasks; --json has them all")
+    console.print(str(diagnose(tree)), markup=False, highlight=False)
+
+
+def write_tree(tree: xr.DataTree, path: Path) -> None:
+    """A tree as NetCDF, compressed; ``arviz.from_netcdf`` reads it."""
+    encoding = {
+        f"/{name}": {str(v): {"zlib": True, "complevel": 4} for v, one in group.data_vars.items()
+                     if one.dtype.kind == "f"}
+        for name, group in tree.children.items()
+    }  # fmt: skip
+    tree.to_netcdf(path, engine="h5netcdf", encoding=encoding)
