@@ -44,7 +44,7 @@ _HOME = {
     "models.sampling": ("FitWarning", "sample_posterior"),
     "models.diagnostics": ("Diagnosis", "diagnose"),
     "models.predictive": ("add_log_likelihood", "add_predictive"),
-    "agents": ("FIGURE_1", "OURS", "ROSTER", "Agent", "find_agents"),
+    "agents": ("BAYESIAN", "FIGURE_1", "OURS", "ROSTER", "Agent", "find_agents"),
     "player": ("Player",),
     "simulator": ("simulate",),
     "cells": ("Study", "grid"),

@@ -98,9 +98,9 @@ def _ours(everything: Agent) -> list[Agent]:
               note="ours: learns the prior by restricted likelihood from all steps"),
         Agent("ML-TS", thompson(), never, Likelihood(restricted=False), "KTS", warmup=10,
               note="ours: learns the prior by likelihood from all steps"),
-        Agent("HB-TS", thompson(), never, Posterior(), "KTS", warmup=10,
+        Agent("HB-TS", thompson(), never, Posterior(), "KTS",
               note="ours: plays each task with a prior drawn from its posterior"),
-        Agent("HB-mean-TS", thompson(), never, Posterior(average=True), "KTS", warmup=10,
+        Agent("HB-mean-TS", thompson(), never, Posterior(average=True), "KTS",
               note="ours: plays with the posterior predictive distribution of theta"),
         replace(everything, name="All-MTS_w10", warmup=10, note="All-MTS after ten tasks, not d^3"),
         Agent("KGreedy", greedy(), never, KNOWN, "KGreedy", note="knows the prior, never explores"),
@@ -119,6 +119,8 @@ ROSTER: dict[str, Agent] = _PAPER | {row.name: row for row in _ours(_PAPER["All-
 
 OURS = ("REML-TS", "ML-TS")
 """Rows drawn beside the paper's."""
+BAYESIAN = ("HB-TS", "HB-mean-TS")
+"""Rows that learn a posterior: slow, so Figure 1 takes them from a recorded study."""
 FIGURE_1 = ("KTS", "KMTS", "UKTS", "Th-MTS_tau", "All-MTS_tau", "All-MTS")
 """The rows the paper draws."""
 

@@ -239,8 +239,8 @@ class Posterior:
     explore; or, with ``average``, with the predictive distribution of theta: the posterior mean of
     mu, and that of Sigma plus the posterior covariance of mu. Before any task mu is N(0, b^2 I) and
     the standard deviations of Sigma are half-normal(s), where b and s^2 are the bounds of
-    Assumptions 3 and 2 that the agent is told; correlations are LKJ(2). Refits whenever the tasks
-    have grown by the factor ``growth``, started where the last fit ended.
+    Assumptions 3 and 2 that the agent is told; correlation matrices are uniform. Refits whenever
+    the tasks have grown by the factor ``growth``, started where the last fit ended.
     """
 
     average: bool = False
@@ -266,11 +266,9 @@ class Posterior:
 
     def estimate(self, memory: _Draws, setting: Setting, rng: np.random.Generator) -> PriorEstimate:
         n = memory.history.tasks
-        if n < 2:
-            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
         if not memory.priors or n >= memory.next_fit:
             self._refit(memory, setting, int(rng.integers(2**31)))
-            memory.next_fit = math.ceil(n * self.growth)
+            memory.next_fit = max(n + 1, math.ceil(n * self.growth))
         if self.average:
             assert memory.centre is not None
             return PriorEstimate(memory.centre, Status.POSTERIOR)

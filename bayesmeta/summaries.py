@@ -90,6 +90,7 @@ def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:
                 float(here.cumulative_singular.mean()) if "cumulative_singular" in here else None
             ),
             "exploration_steps": float(here.cumulative_exploration_steps.mean()),
+            "recorded": bool(here.recorded) if "recorded" in here.coords else False,
         }
     return out
 

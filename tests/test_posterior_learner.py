@@ -33,9 +33,9 @@ def drawn() -> list[bm.PriorEstimate]:
 
 
 def test_every_task_has_a_prior_of_its_own(drawn: list[bm.PriorEstimate]) -> None:
-    """Ten tasks of warm-up, then draws that differ and lie about the truth."""
-    assert {one.status for one in drawn[:10]} == {bm.Status.GIVEN}
-    assert {one.status for one in drawn[10:]} == {bm.Status.POSTERIOR}
+    """From the first on, when they are draws of the prior over priors; later ones differ, and lie
+    about the truth."""
+    assert {one.status for one in drawn} == {bm.Status.POSTERIOR}
     means = np.array([one.prior.mean[0] for one in drawn[30:]])
     assert len(np.unique(means)) > 20
     assert abs(means.mean() - 1.5) < 0.5 and 0.03 < means.std() < 0.5
@@ -53,8 +53,13 @@ def test_the_same_seed_draws_the_same(drawn: list[bm.PriorEstimate]) -> None:
 def test_the_mean_agent_plays_with_the_predictive_distribution() -> None:
     """One prior between refits, wider than the average Sigma by the doubt about mu."""
     found, player = play(bm.ROSTER["HB-mean-TS"], 40)
-    changes = [k for k in range(11, 40) if found[k].prior is not found[k - 1].prior]
-    assert all(later >= 1.25 * earlier for earlier, later in pairwise(changes))
+    first = found[0].prior  # nothing seen: mu has variance b^2, Sigma the mean s^2
+    bounds = FAMILY.told()
+    expected = bounds.mean_norm**2 + bounds.prior_max
+    assert first.cov[0, 0] == pytest.approx(expected, rel=0.5) and abs(first.mean[0]) < 0.5
+    changes = [k for k in range(1, 40) if found[k].prior is not found[k - 1].prior]
+    assert changes[:4] == [1, 2, 3, 4]
+    assert all(later >= 1.25 * earlier for earlier, later in pairwise(changes[3:]))
     memory = player._memory
     covs = np.array([prior.cov[0, 0] for prior in memory.priors])
     means = np.array([prior.mean[0] for prior in memory.priors])

@@ -54,7 +54,7 @@ def add(commands: Subparsers) -> None:
 def _reproduce(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from bayesmeta.agents import FIGURE_1, OURS, find_agents
+    from bayesmeta.agents import BAYESIAN, FIGURE_1, OURS, find_agents
     from bayesmeta.checks import whole
     from bayesmeta.records import writable_folder
 
@@ -82,14 +82,18 @@ def _reproduce(options: argparse.Namespace) -> int:
         for note in report.notes:
             print(f"bayesmeta: {note}", file=sys.stderr)
         record = collect_kept(study, unfinished)
-        figure1.write(record, folder, names)
+        shown, word = (record, "") if given else figure1.with_recorded(record)
+        drawn = [*names, *[name for name in BAYESIAN if name in shown.agent and name not in names]]
+        figure1.write(record, folder, drawn, shown)
     except BaseException:
         if not was_there:
             with suppress(OSError):  # leave no empty folder behind
                 folder.rmdir()
         raise
     forget_study(study, unfinished)
-    _print_summary(console, record, names)
+    _print_summary(console, shown, drawn)
+    if word:
+        console.print(f"[dim]{word}[/dim]", highlight=False)
     console.print(f"wrote {', '.join(figure1.FILES)} in {folder}")
     return 0
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from bayesmeta.checks import Array
-from bayesmeta.environment import Setting
+from bayesmeta.environment import Bounds, Setting
 from bayesmeta.models.hierarchical import Problem
 from bayesmeta.models.priors import LKJ
 from bayesmeta.models.sampling import draw_chain
 from bayesmeta.statistics import TaskStatistics
+
+
+def prior_from_bounds(bounds: Bounds) -> LKJ:
+    """What an agent believes before any task: mu_i ~ N(0, b^2), standard deviations of Sigma
+    half-normal(s), correlation matrices uniform, where b and s^2 are the bounds of Assumptions 3
+    and 2."""
+    return LKJ(0.0, bounds.mean_norm, math.sqrt(bounds.prior_max), eta=1.0)
 
 
 def draw_priors(
@@ -20,10 +29,15 @@ def draw_priors(
     tune: int,
     seed: int,
     start: Array | None = None,
-) -> tuple[Array, Array, Array]:
-    """Means (draws, d) and covariances (draws, d, d), and the point to start the next chain at."""
-    bounds, d = setting.bounds, setting.dim
-    prior = LKJ(0.0, bounds.mean_norm, math.sqrt(bounds.prior_max), eta=2.0).settled(d)
+) -> tuple[Array, Array, Array | None]:
+    """Means (draws, d) and covariances (draws, d, d), and the point to start the next chain at.
+
+    Before any task they are draws of the prior over priors.
+    """
+    prior = prior_from_bounds(setting.bounds).settled(setting.dim)
+    if len(stats) == 0:
+        means, roots, _ = prior.draw(np.random.default_rng(seed), draws)
+        return means, roots @ roots.transpose(0, 2, 1), None
     problem = Problem(stats, setting.noise_sd, prior, "fused")
     found, last = draw_chain(problem, draws=draws, tune=tune, seed=seed, start=start)
     return found["mu"], found["Sigma"], last

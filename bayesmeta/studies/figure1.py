@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.agents import FIGURE_1, OURS, find_agents
+from bayesmeta.agents import BAYESIAN, FIGURE_1, OURS, find_agents
 from bayesmeta.cells import Study, grid
 from bayesmeta.environment import paper_family
 from bayesmeta.plots import figure_1
-from bayesmeta.records import record_writer, thin, write_together
+from bayesmeta.records import read_record, record_writer, thin, write_together
 from bayesmeta.simulator import describe_runs, find_rows, record_run
 from bayesmeta.summaries import NORMALISER, summarise
 
@@ -41,6 +41,10 @@ FAIR = (
     "KIDS",
 )
 """Who to compare a learner with: other policies with the true prior, TS with a smaller one."""
+FEW = ("KTS", "UKTS", "All-MTS", "All-MTS_w10", "REML-TS", *BAYESIAN)
+"""Who is compared where tasks are few."""
+RECORDED = Path("analyses/figure1/bayes.nc")
+"""Where the rows of Figure 1 that are slow to play are kept."""
 IDS = tuple(name.replace("TS", "IDS") for name in FIGURE_1)
 
 
@@ -99,6 +103,23 @@ STUDIES = (
         keep=partial(thin, points=100),
     ),
     study(
+        name="figure1-bayes",
+        record="figure1/bayes.nc",
+        note="the agents that learn a posterior by MCMC, beside those they are compared with",
+        agents=("KTS", "All-MTS", "REML-TS", *BAYESIAN),
+        keep=thin,
+    ),
+    study(
+        name="figure1-few",
+        record="figure1/few.nc",
+        note="the same where tasks are few, so that not knowing the prior matters most",
+        agents=FEW,
+        tasks=100,
+        runs=30,
+        seed=4,
+        keep=thin,
+    ),
+    study(
         name="figure1-ids",
         record="figure1/ids.nc",
         note="IDS instead of Thompson Sampling; fewer tasks, since a step of IDS costs 30 of TS",
@@ -120,9 +141,49 @@ STUDIES = (
 """What is recorded in analyses/figure1."""
 
 
-def write(record: xr.Dataset, folder: Path, agents: Sequence[str] = DRAWN) -> None:
-    """Write figure, record and summaries, all or none; ``agents`` are the ones drawn."""
-    figure, summary = figure_1(record, agents), summarise(record)
+def with_recorded(record: xr.Dataset, path: Path = RECORDED) -> tuple[xr.Dataset, str]:
+    """The record with the rows of ``BAYESIAN`` that it lacks from the recorded study, thinned as
+    that is; and a word on it. Only where the study played the very same tasks."""
+    import xarray as xr
+
+    missing = [name for name in BAYESIAN if name not in record.agent]
+    names = " and ".join(missing)
+    ask = f"--agents {','.join(missing)} plays them"
+    if not missing:
+        return record, ""
+    if not path.is_file():
+        return record, f"{names} are not drawn: there is no {path}; {ask}"
+    kept = read_record(path)
+    runs, here = record.sizes["run"], thin(record)
+    if kept.sizes["run"] < runs or not here.task.equals(kept.task):
+        return record, (
+            f"{names} are not drawn: they were recorded for {kept.sizes['run']} runs of "
+            f"{int(kept.task[-1])} tasks; {ask}"
+        )
+    kept = kept.isel(run=slice(runs)).assign_coords(run=here.run)
+    ours, theirs = (data.cumulative_regret.sel(agent=NORMALISER).values for data in (here, kept))
+    if not np.allclose(ours, theirs, rtol=1e-9):
+        return record, f"{names} are not drawn: the recorded study had other tasks (a seed?); {ask}"
+    variables = [name for name in here.data_vars if name in kept]
+    joined = xr.concat(
+        [here[variables].assign_coords(recorded=("agent", [False] * here.sizes["agent"])),
+         kept[variables].sel(agent=missing).assign_coords(
+             recorded=("agent", [True] * len(missing)))],
+        "agent", join="exact", combine_attrs="override",
+    )  # fmt: skip
+    return joined.assign_attrs(here.attrs), f"{names} are from {path}; {ask}"
+
+
+def write(
+    record: xr.Dataset,
+    folder: Path,
+    agents: Sequence[str] = DRAWN,
+    shown: xr.Dataset | None = None,
+) -> None:
+    """Write figure, record and summaries, all or none; ``agents`` are the ones drawn, and
+    ``shown`` is what figure and summaries are made of, where that is more than what was played."""
+    shown = record if shown is None else shown
+    figure, summary = figure_1(shown, agents), summarise(shown)
     writers = (
         record_writer(record),
         lambda to: figure.savefig(to, dpi=110),
