@@ -39,6 +39,8 @@ _LOOKS = {
     "All-MTS": Look("All-MTS", "#D55E00", (0, (3, 1)), "P"),
     "REML-TS": Look("REML-TS (ours)", "#AA3377", "--", "*"),
     "ML-TS": Look("ML-TS (ours)", "#56B4E9", "--", "x"),
+    "HB-TS": Look("HB-TS (ours)", "#332288", (0, (2, 1)), "h"),
+    "HB-mean-TS": Look("HB-mean-TS (ours)", "#882255", (0, (4, 1, 1, 1)), "<"),
 }
 _SPARE = ("#CC79A7", "#56B4E9", "#F0E442", "#332288", "#882255", "#44AA99")
 
@@ -103,8 +105,11 @@ def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
     bars = (
         f"mean over {runs} runs, error bars: one standard deviation" if runs > 1 else "a single run"
     )
+    kept = [str(name) for name in record.agent.values[record.recorded.values]] if (
+        "recorded" in record.coords) else []  # fmt: skip
+    source = f"; {', '.join(kept)} from the recorded study" if kept else ""
     figure.supxlabel(
-        f"{bars}; exact zeros are not drawn on log scales",
+        f"{bars}; exact zeros are not drawn on log scales{source}",
         fontsize=9, color="#555555",
     )  # fmt: skip
     return figure
@@ -207,56 +212,15 @@ def figure_estimators(record: xr.Dataset, d: int) -> Figure:
         (float(last.cov_rmse.sel(estimator=method)), style)
         for method, style in _METHOD_LOOKS.items()
     ]
-    _label_ends(panels[0, -1], ends, log=True)
+    label_ends(panels[0, -1], ends, log=True)
     lows = [
         (float(100 * last.not_psd.sel(estimator=method)), _METHOD_LOOKS[method])
         for method in ("moment", "moment-widened", "split")
     ]
-    _label_ends(panels[1, -1], lows, log=False)
+    label_ends(panels[1, -1], lows, log=False)
     figure.supxlabel(
         f"d = {d}; clipped, ML and REML never have a negative eigenvalue; a line that is missing "
         "or stops: the method cannot be used there",
-        fontsize=9, color="#555555",
-    )  # fmt: skip
-    return figure
-
-
-def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
-    """Distribution functions of ranks less the uniform one, with bands that hold simultaneously."""
-    from matplotlib.figure import Figure
-
-    from bayesmeta.models.calibration import Uniformity, uniformity
-
-    models = record.model.values.tolist()
-    figure = Figure(figsize=(3.1 * len(models), 3.6), layout="constrained")
-    panels = figure.subplots(1, len(models), sharey=True, squeeze=False)[0]
-    lines = ("-", (0, (6, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1)), "-.")
-    colors = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
-    for axes, model in zip(panels, models, strict=True):
-        ends: list[tuple[str, Uniformity]] = []
-        for k, quantity in enumerate(record.quantity.values.tolist()):
-            ranks = record["rank"].sel(model=model, quantity=quantity).values
-            if np.isnan(ranks).any():
-                continue
-            found = uniformity(ranks, draws)
-            if not ends:
-                axes.fill_between(found.points, found.low, found.high, color="#dddddd", linewidth=0)
-            axes.plot(found.points, found.difference, color=colors[k], linestyle=lines[k])
-            ends.append((quantity, found))
-        far = [(q, f) for q, f in ends if f.p_value < 0.01]
-        for q, f in far:
-            place = int(np.abs(f.difference).argmax())
-            axes.annotate(q, (f.points[place], f.difference[place]), fontsize=8, ha="center",
-                          xytext=(0, 5), textcoords="offset points")  # fmt: skip
-        axes.set(title=model, xlabel="rank of the truth (share of draws below)")
-        axes.title.set_fontsize(10)
-        axes.axhline(0, color="#888888", linewidth=0.7)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    panels[0].set_ylabel("share of runs with such a rank\nor a smaller one, less the uniform law")
-    figure.supxlabel(
-        "grey: where uniform ranks stay with probability 95%, all points together; lines that "
-        "leave it far are named",
         fontsize=9, color="#555555",
     )  # fmt: skip
     return figure
@@ -281,13 +245,13 @@ def _lines(
             marker=style.marker, markersize=4.5, capsize=2, elinewidth=1,
         )  # fmt: skip
         ends.append((float(mean[-1]), style))
-    _label_ends(axes, ends, log)
+    label_ends(axes, ends, log)
     axes.grid(True, color="#e6e6e6", linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
 
-def _label_ends(axes: Axes, ends: list[tuple[float, Look]], log: bool) -> None:
+def label_ends(axes: Axes, ends: list[tuple[float, Look]], log: bool) -> None:
     """Write each line's name at its right end, pushed apart where ends meet."""
     if not ends:
         return

@@ -205,8 +205,20 @@ def import_ratio() -> dict[str, float]:
 
 def studies() -> dict[str, object]:
     """The runner of studies, in a process of its own: see ``study_costs.py``."""
-    script = str(HERE / "study_costs.py")
-    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, check=True)
+    # kernels compiled, and in the cache, by a process whose memory does not count
+    warm = "import study_costs; study_costs.figure(1, runs=1, tasks=150)"
+    subprocess.run([sys.executable, "-c", warm], check=True, cwd=HERE)
+    return in_its_own_process("study_costs.py")
+
+
+def posterior() -> dict[str, object]:
+    """Draws of the posterior: see ``posterior_costs.py``."""
+    return in_its_own_process("posterior_costs.py")
+
+
+def in_its_own_process(script: str) -> dict[str, object]:
+    """What a script of this folder prints."""
+    done = subprocess.run([sys.executable, str(HERE / script)], stdout=subprocess.PIPE, check=True)
     found: dict[str, object] = json.loads(done.stdout)
     return found
 
@@ -219,6 +231,14 @@ def likelihood() -> dict[str, object]:
         "growth": {**cost, "exponent": exponent(cost["sizes"], cost["seconds"])},
         "statsmodels": likelihood_costs.against_statsmodels(),
     }
+
+
+def posterior_ratio(results: dict) -> float:
+    """Effective draws a second, ours against the usual."""
+    found = results["posterior"]["contenders"]
+    return float(
+        found["fused, nutpie"]["ess_per_second"] / found["non-centred, nutpie"]["ess_per_second"]
+    )
 
 
 def simulated(results: dict) -> float:
@@ -284,12 +304,31 @@ def report(results: dict) -> str:
          + ("" if reml["statsmodels_converged"] else "; theirs did not converge")],
         ["REML in the number of tasks, 1,000 to 100,000", f"exponent {fits['exponent']:.2f}",
          "linear", f"{fits['seconds'][-1]:.2f} s for 100,000"],
+        ["minimal bulk ESS a second, 500 tasks, d = 5: the fused model with nutpie against the "
+         "non-centred one with nutpie", f"{posterior_ratio(results):,.0f} times more",
+         "at least 25", "details below"],
+        [f"a posterior of {results['posterior']['large']['tasks']:,} tasks, d = 5, 4 chains of "
+         "500 + 1,000 draws", f"{results['posterior']['large']['seconds']:.0f} s", "under 120",
+         "its diagnostics pass" if results["posterior"]["large"]["trusted"] else "not trusted"],
+        ["`sample_posterior` to its first draw, fresh process, compiled before",
+         f"{results['posterior']['waits']['warm']:.1f} s", "under 10",
+         f"nothing compiled before: {results['posterior']['waits']['cold']:.0f} s; a second fit of "
+         f"the same shape: {results['posterior']['waits']['second']:.2f} s (wanted: under 1)"],
         *[[f"a study of {row['cells']:,} cells that do nothing, {where}",
            f"{row['ms_a_cell']:.1f} ms a cell", "under 15",
            f"driver {row['early_MiB']:.0f} MiB in the first tenth, {row['late_MiB']:.0f} MiB in "
            f"the last; collected in {row['collect_ms_a_cell']:.2f} ms a cell"]
           for row, where in ((trivial["one"], "this process"), (trivial["two"], "2 processes"),
                              (trivial["dask"], "a Dask cluster of 2 processes"))],
+    ]  # fmt: skip
+    drawn = results["posterior"]
+    ours = drawn["contenders"]["fused, nutpie"]
+    draw_rows = [
+        [name, f"{one['ess_per_second']:,.0f}",
+         f"{ours['ess_per_second'] / one['ess_per_second']:,.1f}", f"{one['ess']:,.0f}",
+         f"{one['seconds']:.1f}", f"{one['wait']:.1f}", f"{one['rhat']:.3f}",
+         f"{drawn['agreement'][name]:.1f}" if name in drawn["agreement"] else ""]
+        for name, one in drawn["contenders"].items()
     ]  # fmt: skip
     growth_rows = [
         [str(d), f"{us:.3f}"]
@@ -303,6 +342,16 @@ def report(results: dict) -> str:
         + table(["what", "measured", "wanted", "details"], rows)
         + "\n\nMicroseconds of one Thompson step of one agent (20 actions; drawing left out):\n\n"
         + table(["d", "µs"], growth_rows)
+        + "\n\nThe posterior of (mu, Sigma) from 500 tasks of 50 steps, d = 5, 20 parameters: the "
+        "smallest bulk ESS of an entry of mu and Sigma, 4 chains of 500 + 1,000 draws on 2 cores. "
+        "Seconds are those of drawing, tuning included; the wait before is that of this run, "
+        "whatever was compiled and kept before it. Times: how much faster the first row is. Apart: "
+        f"the largest difference to the first row's mean or sd among {drawn['entries']} entries, "
+        "in Monte-Carlo standard errors:\n\n"
+        + table(
+            ["model and sampler", "ESS/s", "times", "ESS", "seconds", "wait", "R-hat", "apart"],
+            draw_rows,
+        )
         + f"\n\nMachine: {results['machine']}.\n\n"
         + made_by(results["versions"])
     )
@@ -321,6 +370,7 @@ def main_block(results: dict) -> str:
     """The block of the project's README."""
     one, two, full = results["numpy"], results["drawing"], results["studies"]["full_size"]
     estep, reml = results["likelihood"]["estep"], results["likelihood"]["statsmodels"]
+    big = results["posterior"]["large"]
     sources = [results["versions"][part]["source"] for part in ("studies", "likelihood")]
     current = sources[0] == sources[1]
     return (
@@ -338,7 +388,10 @@ def main_block(results: dict) -> str:
         f"numbers alone costs. The likelihood of a task and its gradients cost "
         f"{estep['kernel_us']:.2f} µs (d = 5), {estep['ratio']:.0f} times less than with batched "
         f"NumPy; REML of {reml['tasks']:,} tasks takes {reml['seconds_from_rows']:.2f} s, "
-        f"{reml['ratio']:,.0f} times less than statsmodels' MixedLM. Details: "
+        f"{reml['ratio']:,.0f} times less than statsmodels' MixedLM. A posterior of (μ, Σ) from "
+        f"{big['tasks']:,} tasks takes {big['seconds']:.0f} s; from 500, our model has "
+        f"{posterior_ratio(results):,.0f} times the effective draws a second of the usual "
+        "non-centred one. Details: "
         "[benchmarks](benchmarks/README.md)."
     )
 
@@ -350,6 +403,7 @@ PARTS = {
     "import": import_ratio,
     "likelihood": likelihood,
     "studies": studies,
+    "posterior": posterior,
 }
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -76,9 +74,6 @@ def figure(jobs: int, **size: int) -> float:
 
 
 def main() -> None:
-    # kernels compiled, and in the cache, by a process whose memory does not count
-    warm = "import study_costs; study_costs.figure(1, runs=1, tasks=150)"
-    subprocess.run([sys.executable, "-c", warm], check=True, cwd=Path(__file__).parent)
     two = [figure(2)]
     worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -230,7 +230,7 @@ def calibration() -> tuple[xr.Dataset, xr.Dataset]:
 
 def test_calibration_notices_wrong_models() -> None:
     """At least 200 replications each; every wrong model is found out, by the quantity it gets
-    wrong; the right ones are not (of the eleven p-values of both, none below 0.05/11)."""
+    wrong; the right ones are not, by the rule of the report (0.05 by the number of quantities)."""
     from bayesmeta.models.calibration import uniformity
     from bayesmeta.studies.calibration import DRAWS, MODELS
 
@@ -241,9 +241,9 @@ def test_calibration_notices_wrong_models() -> None:
     def p(record: xr.Dataset, quantity: str) -> float:
         return uniformity(record["rank"].sel(quantity=quantity).values, DRAWS).p_value
 
-    right = [p(random.sel(model="right"), q) for q in random.quantity.values[:5]]
-    right += [p(random.sel(model="right, noise unknown"), q) for q in random.quantity.values]
-    assert min(right) > 0.05 / len(right)
+    assert min(p(random.sel(model="right"), q) for q in random.quantity.values[:5]) > 0.05 / 5
+    unknown = random.sel(model="right, noise unknown")
+    assert min(p(unknown, q) for q in random.quantity.values) > 0.05 / 6
     assert min(p(adaptive, q) for q in random.quantity.values[:5]) > 0.05 / 5
     for model, quantity in (
         ("noise 20% too large", "sd 1"),

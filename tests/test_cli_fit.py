@@ -73,6 +73,10 @@ def test_a_known_noise_and_many_tasks(tmp_path: Path, capsys: pytest.CaptureFixt
         (None, ["--method", "magic"], ["unknown --method 'magic'"]),
         (None, ["--method", "moment-widened"], ["moment-widened needs --widening"]),
         (None, ["--plot", "picture.txt"], ["--plot must end in .png"]),
+        (None, ["--draws", "10"], ["--draws is for --method posterior"]),
+        (None, ["--method", "posterior", "--draws", "0"], ["--draws must be at least 1"]),
+        (None, ["--method", "posterior", "--out", "a.csv"], ["--out must end in .nc"]),
+        (None, ["--method", "posterior", "--plot", "a.png"], ["a page beside --out"]),
         (None, ["--widening", "3"], ["--widening is for --method moment-widened"]),
         (None, ["--reward", "Days"], ["fit all rewards exactly"]),
         (("Days", 4, "four"), [], ["column 'Days'", "'four'", "row 5"]),
@@ -150,3 +154,39 @@ def test_files_that_are_no_tables(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert run("fit", str(tmp_path / name), *COLUMNS) == 2
         shown = capsys.readouterr().err
         assert shown.count("\n") == 1 and ("Parquet" in shown or name in shown)
+
+
+def test_a_posterior_from_a_csv(
+    sleep: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Tables with intervals and the verdict; a NetCDF that ArviZ reads; a page; and JSON. The
+    posterior mean lies within a standard deviation of REML's estimate."""
+    import arviz as az
+
+    out = tmp_path / "new" / "sleep.nc"
+    command = ["fit", str(sleep), *COLUMNS, "--method", "posterior", "--out", str(out)]
+    assert run(*command) == 0
+    shown = capsys.readouterr().out
+    words = ("mu[intercept]", "sd[Days]", "corr[Days, intercept]", "sigma", "R-hat", "± sd", "308")
+    assert all(word in shown for word in (*words, "the draws can be trusted", "wrote sleep.nc"))
+    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    tree = az.from_netcdf(out)
+    assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "prior"}
+    assert tree["posterior"]["mu"].dims == ("chain", "draw", "feature")
+    assert run(*command, "--json", "--seed", "1", "--draws", "500") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["status"] == "ok" and found["features"] == ["intercept", "Days"]
+    assert abs(found["mean"][0] - 251.405) < 6.8 and abs(found["mean"][1] - 10.467) < 1.6
+    assert found["quantities"][-1]["quantity"] == "sigma"
+    first = found["task_estimates"][0]
+    assert first["task"] == "308" and abs(first["mean"][1] - 19.67) < 1.5  # lme4's coef()
+
+
+def test_a_posterior_not_to_be_trusted_has_exit_code_1(
+    sleep: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Written and shown all the same, with what is wrong."""
+    command = ["fit", str(sleep), *COLUMNS, "--method", "posterior", "--noise-sd", "25"]
+    few = ["--draws", "15", "--tune", "50", "--chains", "2", "--out", str(tmp_path / "a.nc")]
+    assert run(*command, *few) == 1
+    assert "do not trust these draws" in capsys.readouterr().out

@@ -12,7 +12,7 @@ import xarray as xr
 from scipy.stats import binomtest, norm
 
 from bayesmeta.models.calibration import coverage, uniformity
-from bayesmeta.plots import figure_calibration
+from bayesmeta.plots_posterior import figure_calibration
 from bayesmeta.records import read_record, write_atomically
 from bayesmeta.studies.calibration import DATA, DRAWS, MODELS, PRIOR, THIN
 from bayesmeta.studies.report import table, write_block
@@ -53,7 +53,8 @@ def zeros(random: xr.Dataset) -> str:
         for quantity in ("sd 1", "sd 2"):
             ranks = random["rank"].sel(model=model, quantity=quantity)
             count = int((ranks == 0).sum())
-            parts.append(f"{count} of {ranks.size} ({model}, {quantity})")
+            p = binomtest(count, ranks.size, 1 / (DRAWS + 1)).pvalue
+            parts.append(f"{count} of {ranks.size} ({model}, {quantity}; p = {p:.2f})")
     return ", ".join(parts)
 
 
@@ -82,6 +83,21 @@ def coverage_table(adaptive: xr.Dataset) -> str:
     return table(header, rows)
 
 
+def right_table(random: xr.Dataset) -> str:
+    """Coverage of the right model with the noise unknown, at all levels."""
+    model = list(MODELS)[1]
+    names = random.quantity.values.tolist()
+    rows = []
+    for level in LEVELS:
+        shares = [
+            float(coverage(random["rank"].sel(model=model, quantity=q).values, DRAWS,
+                           np.array([level]))[0])
+            for q in names
+        ]  # fmt: skip
+        rows.append([f"{level:.0%}", *[with_interval(s, random.sizes["run"]) for s in shares]])
+    return table(["level", *names], rows)
+
+
 def readme(random: xr.Dataset, adaptive: xr.Dataset) -> str:
     """The README of this folder."""
     return f"""# Are the posteriors calibrated?
@@ -105,9 +121,16 @@ quantities has one below 0.05/k.
 
 {model_table(random)}
 
-Where the truth is a very small standard deviation, it is the smallest of all values too often: its
-rank is 0 in {zeros(random)} (one in {DRAWS + 1} is expected). The sampler reaches the smallest
-standard deviations too seldom.
+Very small standard deviations are where samplers of such models fail: they never get there, and a
+truth that lies there ranks below all draws too often. Here the rank is 0 in {zeros(random)};
+one in {DRAWS + 1} is expected.
+
+How often central intervals of the right model hold the truth, with exact 95% intervals:
+
+{right_table(random)}
+
+The package simuk does not fit here: it draws data from a model's observed variables, and ours has
+none, the likelihood of statistics being a potential.
 
 ## Data that a learner chose for itself
 
