@@ -37,13 +37,14 @@ notebooks: setup  ## execute the notebooks in place
 bench: setup  ## measure speed as ratios, and record them in benchmarks/
 	$(PYTHON) benchmarks/run.py
 
-record: setup  ## run the recorded studies again and write analyses/ (an hour)
-	for study in figure1 figure1-fair figure1-orderings figure1-ids figure1-definiteness estimators calibration calibration-adaptive; do \
+record: setup  ## run the recorded studies again and write analyses/ (two hours)
+	for study in figure1 figure1-bayes figure1-few figure1-fair figure1-orderings figure1-ids figure1-definiteness estimators calibration calibration-adaptive bayes-vs-moment bayes-vs-moment-fits bayes-vs-moment-priors; do \
 	  .venv/bin/bayesmeta study run $$study && .venv/bin/bayesmeta study collect $$study --record || exit; \
 	done
 	$(PYTHON) analyses/figure1/report.py
 	$(PYTHON) analyses/estimators/report.py
 	$(PYTHON) analyses/calibration/report.py
+	$(PYTHON) analyses/bayes-vs-moment/report.py
 
 lock: setup  ## compile requirements.lock from pyproject.toml
 	@if uv --version >/dev/null 2>&1; then uv=uv; else uv=.uv/bin/uv; fi; \

@@ -88,7 +88,7 @@ def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
 
     models = record.model.values.tolist()
     figure = Figure(figsize=(3.1 * len(models), 3.6), layout="constrained")
-    panels = figure.subplots(1, len(models), sharey=True, squeeze=False)[0]
+    panels = figure.subplots(1, len(models), squeeze=False)[0]
     lines = ("-", (0, (6, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1)), "-.")
     colors = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
     for axes, model in zip(panels, models, strict=True):
@@ -103,11 +103,16 @@ def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
             axes.plot(found.points, found.difference, color=colors[k], linestyle=lines[k])
             ends.append((quantity, found))
         far = [(q, f) for q, f in ends if f.p_value < 0.01]
-        for q, f in far:
+        largest = max(float(np.abs(f.difference).max()) for _, f in ends)
+        limit = 0.1 if largest < 0.09 else 0.8
+        for k, (q, f) in enumerate(far):
             place = int(np.abs(f.difference).argmax())
+            place = min(max(place, len(f.points) // 6 * (k + 1)), len(f.points) - 12)
             axes.annotate(q, (f.points[place], f.difference[place]), fontsize=8, ha="center",
-                          xytext=(0, 5), textcoords="offset points")  # fmt: skip
-        axes.set(title=model, xlabel="rank of the truth (share of draws below)")
+                          xytext=(0, 6 if f.difference[place] > 0 else -12),
+                          textcoords="offset points")  # fmt: skip
+        axes.set_ylim(-limit, limit)
+        axes.set(title=model, xlabel="share of draws below the truth")
         axes.title.set_fontsize(10)
         axes.axhline(0, color="#888888", linewidth=0.7)
         for side in ("top", "right"):
@@ -115,7 +120,7 @@ def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
     panels[0].set_ylabel("share of runs with such a rank\nor a smaller one, less the uniform law")
     figure.supxlabel(
         "grey: where uniform ranks stay with probability 95%, all points together; lines that "
-        "leave it far are named",
+        "leave it far are named; the vertical scales differ",
         fontsize=9, color="#555555",
     )  # fmt: skip
     return figure

@@ -19,14 +19,14 @@ def _agents(options: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from bayesmeta.agents import FIGURE_1, OURS, ROSTER
+    from bayesmeta.agents import BAYESIAN, FIGURE_1, OURS, ROSTER
 
     table = Table(title="The roster")
     for column in ("name", "policy", "in Figure 1", "measured against", "what it is"):
         table.add_column(column)
     for name, row in ROSTER.items():
         policy = row.policy.scheme.name.replace("_", "-").lower()
-        drawn = "yes" if name in FIGURE_1 else "ours" if name in OURS else ""
+        drawn = "yes" if name in FIGURE_1 else "ours" if name in (*OURS, *BAYESIAN) else ""
         table.add_row(name, policy, drawn, row.reference, row.note)
     Console().print(table)
     return 0

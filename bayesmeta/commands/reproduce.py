@@ -40,7 +40,8 @@ def add(commands: Subparsers) -> None:
         "--agents",
         default="",
         metavar="A,B,…",
-        help="rows to draw, with commas (default: the paper's six and two of ours; see 'agents')",
+        help="rows to draw, with commas (default: the paper's six and two of ours, and two more "
+        "of ours from a recorded study; see 'agents')",
     )
     reproduce.add_argument(
         "--out",
