@@ -299,7 +299,7 @@ def test_posterior_against_moments_is_current() -> None:
     """The closed forms of a recorded cell, computed again; what MCMC drew is not."""
     record = bm.read_record(BAYES / "compared.nc")
     assert record.sizes["run"] >= 20 and record.n.values.tolist() == list(SIZES)
-    seed = cell_seed(7, "rule=tau=50,n=50,run=3")
+    seed = cell_seed(7, "tau=50/n=50/run=3")
     family, stats = explored({"rule": "tau=50", "n": 50}, seed)
     there = record.sel(rule="tau=50", n=50, run=3)
     for name, method in (("moment", "moment"), ("REML", "reml")):
