@@ -186,7 +186,7 @@ def test_a_posterior_not_to_be_trusted_has_exit_code_1(
     sleep: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Written and shown all the same, with what is wrong."""
-    command = ["fit", str(sleep), *COLUMNS, "--method", "posterior", "--noise-sd", "25"]
+    command = ["fit", str(sleep), *COLUMNS, "--method", "posterior"]
     few = ["--draws", "15", "--tune", "50", "--chains", "2", "--out", str(tmp_path / "a.nc")]
     assert run(*command, *few) == 1
     assert "do not trust these draws" in capsys.readouterr().out

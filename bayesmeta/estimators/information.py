@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from bayesmeta.checks import Array
-from bayesmeta.estimators.likelihood import Point
+from bayesmeta.estimators.likelihood import Packed, Point
 from bayesmeta.kernels.estep import estep
 
-if TYPE_CHECKING:
-    from bayesmeta.estimators.search import Search
+
+class Found(Protocol):
+    """Where a search ended."""
+
+    packed: Packed
+    point: Point
+    variance: float
+    free: bool
+    restricted: bool
+    mean: Array
+    root: Array
+
+    @property
+    def cov(self) -> Array: ...
 
 
 def expected_information(point: Point, cov: Array, variance: float, steps: float) -> Array:
@@ -28,7 +40,7 @@ def expected_information(point: Point, cov: Array, variance: float, steps: float
     return out
 
 
-def standard_errors(search: Search, change: Array) -> tuple[Array | None, bool]:
+def standard_errors(search: Found, change: Array) -> tuple[Array | None, bool]:
     """Standard errors of the entries of Sigma, from the expected information of its triangle (and
     of the noise); none where the information is singular: then not all of them are determined."""
     d, point, cov = search.packed.dim, search.point, search.cov
@@ -56,7 +68,7 @@ def standard_errors(search: Search, change: Array) -> tuple[Array | None, bool]:
     return np.sqrt(np.maximum(variances, 0.0)).reshape(d, d), True
 
 
-def _for_the_mean(search: Search) -> Array:
+def _for_the_mean(search: Found) -> Array:
     """What estimating the mean takes from the information: the restricted likelihood's, less the
     likelihood's. With C the covariance of the mean, P = Omega^-1 - Omega^-1 X C X'Omega^-1 stands
     in for Omega^-1 in the traces, and X'Omega^-1 X, X'Omega^-2 X … are sums over tasks of W,
@@ -87,7 +99,7 @@ def _for_the_mean(search: Search) -> Array:
     return out
 
 
-def _weights(chunk: tuple[Array, Array, Array], search: Search) -> Array:
+def _weights(chunk: tuple[Array, Array, Array], search: Found) -> Array:
     """W of every task of a chunk, as (n, d, d)."""
     d = search.packed.dim
     scores, weights = np.empty_like(chunk[1]), np.empty_like(chunk[0])

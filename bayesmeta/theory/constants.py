@@ -1,14 +1,48 @@
-"""The constants of the paper, each a function of plain numbers."""
+"""The constants of the paper, each a function of plain numbers or of a ``Regime``.
+
+As printed, with their equation; the widths of the printed inequalities are not improved here.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Regime:
+    """The numbers the theory speaks of: d, N, T, sigma, and the bounds of Assumptions 1-3.
+
+    ``radius`` is a, ``action_min`` the lower bound of lambda_min(Sigma_A), ``prior_min`` and
+    ``prior_max`` the bounds on the eigenvalues of Sigma_*, ``mean_norm`` the bound m on |mu_*|.
+    """
+
+    dim: int
+    tasks: int
+    horizon: int
+    noise_sd: float
+    radius: float
+    action_min: float
+    prior_min: float
+    prior_max: float
+    mean_norm: float
+
+    @property
+    def estimate_variance(self) -> float:
+        """2 sigma^2 / (lambda_A d) + lambda_max: bounds the variance of a task's estimate."""
+        return 2 * self.noise_sd**2 / (self.action_min * self.dim) + self.prior_max
 
 
 def exploration_length(dim: int, tasks: int, horizon: int, radius: float, action_min: float) -> int:
     """tau of eq. (8), max{d, 8 a^2 / lambda_A ln(d^2 N^2 T)}, rounded up to whole steps."""
     bound = 8 * radius**2 / action_min * math.log(dim**2 * tasks**2 * horizon)
     return math.ceil(max(dim, bound))
+
+
+def gram_steps(regime: Regime, delta: float) -> float:
+    """tau of the lemma on the gram, max{d, 8 a^2 / lambda_A ln(d^2 T / delta)}, not rounded."""
+    log = math.log(regime.dim**2 * regime.horizon / delta)
+    return max(regime.dim, 8 * regime.radius**2 / regime.action_min * log)
 
 
 def widening_constant(dim: int, noise_sd: float, action_min: float, prior_max: float) -> float:
@@ -33,3 +67,93 @@ def covariance_radius(
     eta = 1 / (d n T)."""
     each = widening_constant(dim, noise_sd, action_min, prior_max)
     return each * math.sqrt((5 * dim - 2 * math.log(eta)) / (n - 1))
+
+
+def f_m(regime: Regime, n: int) -> float:
+    """f_{m,n} of E_m before the n-th task: 3 (2 sigma^2/(lambda_A d) + lambda_max)(d + ln(dnT))."""
+    log = math.log(regime.dim * n * regime.horizon)
+    return 3 * regime.estimate_variance * (regime.dim + log)
+
+
+def f_s(regime: Regime, n: int) -> float:
+    """f_{s,n} of E_s: 100^2 (2 sigma^2/(lambda_A d) + lambda_max)^2 (5d + 2 ln(dnT))."""
+    log = math.log(regime.dim * n * regime.horizon)
+    return (100 * regime.estimate_variance) ** 2 * (5 * regime.dim + 2 * log)
+
+
+def c_s(regime: Regime) -> float:
+    """c_s = 2 sigma^2 / (lambda_min^2 lambda_A)."""
+    return 2 * regime.noise_sd**2 / (regime.prior_min**2 * regime.action_min)
+
+
+def c_xi(regime: Regime, delta: float) -> float:
+    """c_xi = sigma sqrt(5 ln(dT / delta))."""
+    return regime.noise_sd * math.sqrt(5 * math.log(regime.dim * regime.horizon / delta))
+
+
+def c_1(regime: Regime, delta: float) -> float:
+    """c_1 = 2 / lambda_min ln(d^2 T / delta)."""
+    return 2 / regime.prior_min * math.log(regime.dim**2 * regime.horizon / delta)
+
+
+def c_bad(regime: Regime, delta: float) -> float:
+    """c_bad = 22 a (m + sqrt(4 lambda_max ln(d^2 T / delta)))."""
+    log = math.log(regime.dim**2 * regime.horizon / delta)
+    return 22 * regime.radius * (regime.mean_norm + math.sqrt(4 * regime.prior_max * log))
+
+
+def largest_m(regime: Regime, tau: float, fm: float, fs: float, delta: float) -> float:
+    """M of Theorem 1: max{3, c_s^2 tau^2 f_s,
+    18 c_xi^2 c_s (f_m + (c_1 d + c_xi^2 c_s/36) f_s)}."""
+    cs, cx = c_s(regime), c_xi(regime, delta) ** 2
+    return max(
+        3.0,
+        cs**2 * tau**2 * fs,
+        18 * cx * cs * (fm + (c_1(regime, delta) * regime.dim + cx * cs / 36) * fs),
+    )
+
+
+def k_1(regime: Regime, tau: float, fm: float, fs: float, delta: float) -> float:
+    """k_1 of Theorem 1: 12 sqrt(c_xi^2 c_s) sqrt(f_m delta)
+    + (c_s tau + 12 sqrt(c_xi^2 c_s c_1 d) + 2 c_xi^2 c_s) sqrt(f_s delta)."""
+    cs, cx = c_s(regime), c_xi(regime, delta) ** 2
+    covariance = cs * tau + 12 * math.sqrt(cx * cs * c_1(regime, delta) * regime.dim) + 2 * cx * cs
+    return 12 * math.sqrt(cx * cs * fm * delta) + covariance * math.sqrt(fs * delta)
+
+
+def m_tilde(a: float, b: float, p: int) -> float:
+    """M-tilde, free of delta: (4 p a^(1/p) ln(2 p a^(1/p)) + 2 b^(1/p))^p, where
+    M(delta) <= a ln^p(1/delta) + b."""
+    root, rest = math.pow(a, 1 / p), math.pow(b, 1 / p)
+    return math.pow(4 * p * root * math.log(2 * p * root) + 2 * rest, p)
+
+
+def k_2(regime: Regime) -> float:
+    """k_2 of Theorem 2, with delta = 1/N and tau of eq. (8)."""
+    d, n = regime.dim, regime.tasks
+    delta, log = 1 / n, math.log(d * n * regime.horizon)
+    cs, cx, cw = c_s(regime), c_xi(regime, delta) ** 2, 50 * regime.estimate_variance
+    inner = cs * tau_of(regime) + 12 * math.sqrt(cx * cs * c_1(regime, delta) * d) + 2 * cx * cs
+    mean = 24 * math.sqrt(cx * cs) * math.sqrt(3 * regime.estimate_variance) * math.sqrt(d + log)
+    return mean + 4 * cw * inner * math.sqrt(5 * d + 2 * log)
+
+
+def n_0(regime: Regime) -> float:
+    """N_0 of Theorem 2, with delta = 1/N and tau of eq. (8); not rounded up."""
+    d, n = regime.dim, regime.tasks
+    delta, log = 1 / n, math.log(d * (n + 1) * regime.horizon)
+    cs, cx, cw = c_s(regime), c_xi(regime, delta) ** 2, 50 * regime.estimate_variance
+    wide = 4 * cw**2 * (5 * d + 2 * log)
+    return max(
+        3.0,
+        wide * cs**2 * tau_of(regime) ** 2,
+        18 * cx * cs * (3 * regime.estimate_variance * (d + log)
+                        + (c_1(regime, delta) * d + cx * cs / 36) * wide),
+    )  # fmt: skip
+
+
+def tau_of(regime: Regime) -> int:
+    """tau of eq. (8) for a regime."""
+    return exploration_length(
+        regime.dim, regime.tasks, regime.horizon, regime.radius, regime.action_min
+    )
