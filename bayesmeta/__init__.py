@@ -43,7 +43,7 @@ _HOME = {
     "models.hierarchical": ("build_model",),
     "models.sampling": ("FitWarning", "sample_posterior"),
     "models.diagnostics": ("Diagnosis", "diagnose"),
-    "models.predictive": ("add_log_likelihood", "add_predictive"),
+    "models.predictive": ("add_log_likelihood", "add_predictive", "add_theta"),
     "agents": ("BAYESIAN", "FIGURE_1", "OURS", "ROSTER", "Agent", "find_agents"),
     "player": ("Player",),
     "simulator": ("simulate",),

@@ -228,6 +228,7 @@ class _Draws:
         self.priors: list[GaussianPrior] = []
         self.centre: GaussianPrior | None = None
         self.point: Array | None = None
+        self.status = Status.POSTERIOR
         self.next_fit = 0
 
 
@@ -271,16 +272,17 @@ class Posterior:
             memory.next_fit = max(n + 1, math.ceil(n * self.growth))
         if self.average:
             assert memory.centre is not None
-            return PriorEstimate(memory.centre, Status.POSTERIOR)
-        return PriorEstimate(memory.priors[rng.integers(len(memory.priors))], Status.POSTERIOR)
+            return PriorEstimate(memory.centre, memory.status)
+        return PriorEstimate(memory.priors[rng.integers(len(memory.priors))], memory.status)
 
     def _refit(self, memory: _Draws, setting: Setting, seed: int) -> None:
         from bayesmeta.models.agent import draw_priors
 
         history, n = memory.history, memory.history.tasks
         stats = TaskStatistics.trusted(history.gram[:n], history.moment[:n])
-        means, covs, memory.point = draw_priors(
+        means, covs, memory.point, divergent = draw_priors(
             stats, setting, draws=self.draws, tune=self.tune, seed=seed, start=memory.point
         )
+        memory.status = Status.DIVERGENT if divergent else Status.POSTERIOR
         memory.priors = [GaussianPrior(mean, cov) for mean, cov in zip(means, covs, strict=True)]
         memory.centre = GaussianPrior(means.mean(axis=0), covs.mean(axis=0) + np.cov(means.T))

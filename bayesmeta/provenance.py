@@ -14,7 +14,10 @@ from bayesmeta.kernels import sources
 @cache
 def versions() -> dict[str, str]:
     """What the bits of a record depend on."""
-    packages = ("bayesmeta", "numpy", "scipy", "numba", "llvmlite", "xarray")
+    packages = (
+        "bayesmeta", "numpy", "scipy", "numba", "llvmlite", "xarray", "pytensor", "nutpie", "pymc",
+        "arviz-stats",
+    )  # fmt: skip
     return (
         {"python": platform.python_version()}
         | {name: version(name) for name in packages}

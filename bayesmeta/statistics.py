@@ -94,8 +94,11 @@ class TaskStatistics:
 
     @property
     def task_labels(self) -> list[Hashable]:
-        """The labels of the tasks, or 1, 2, … where there are none."""
-        return list(self.tasks or range(1, len(self) + 1))
+        """The labels of the tasks, or 1, 2, … where there are none; text unless all are whole
+        numbers, since tables and files have no place for tuples or a mixture."""
+        labels: list[Hashable] = list(self.tasks or range(1, len(self) + 1))
+        numbers = all(isinstance(one, (int, np.integer)) for one in labels)
+        return labels if numbers else [str(one) for one in labels]
 
     @classmethod
     def from_arrays(

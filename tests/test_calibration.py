@@ -34,7 +34,7 @@ def test_other_ranks_are_refused(shape: tuple[float, float]) -> None:
 
 def test_coverage_of_uniform_ranks_is_the_level() -> None:
     """Every rank once: central intervals hold their share."""
-    levels = np.array([0.2, 0.5, 0.9])
+    levels = np.array([0.2, 0.5, 0.9, 0.95, 0.99, 0.123])
     np.testing.assert_allclose(coverage(np.arange(100), 99, levels), levels)
 
 

@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats as st
 from scipy.special import logsumexp
 
@@ -272,6 +273,125 @@ def test_a_tree_has_all_that_a_fit_needs() -> None:
     assert inside.mean() > 0.8
 
 
+def test_compiled_log_density_is_the_models() -> None:
+    """What PyTensor compiles for nutpie, through its private doors, is PyMC's log-density."""
+    from bayesmeta.models.hierarchical import data_of
+    from bayesmeta.models.sampling import compiled
+
+    stats, prior = one_dimensional()
+    problem = check_problem(stats, 0.5, prior, "fused")
+    ready, data = compiled(problem), data_of(problem)
+    names = [name for name, _ in ready.parts]
+    for seed in range(3):
+        point = np.random.default_rng(seed).standard_normal(ready.size)
+        value, gradient = ready.log_density(point, data)
+        parts = dict(zip(names, point[:, None], strict=True))
+        assert value == pytest.approx(log_density(problem, parts), rel=1e-10)
+        step = 1e-6 * np.eye(ready.size)
+        slopes = [
+            (ready.log_density(point + one, data)[0] - ready.log_density(point - one, data)[0])
+            / 2e-6
+            for one in step
+        ]
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
+
+
+def tree_of(mu: np.ndarray, cov: np.ndarray, fixed: bool) -> xr.DataTree:
+    """A posterior with these draws (chain, draw) of d = 1, and a prior that fixes Sigma or not."""
+    dims = ("chain", "draw", "feature")
+    both = (*dims, "feature_bis")
+    rng = np.random.default_rng(0)
+    loose = np.full((1, 50, 1, 1), 2.0) if fixed else rng.random((1, 50, 1, 1))
+    stats = {"diverging": (dims[:2], np.zeros(mu.shape, dtype=bool))}
+    return xr.DataTree.from_dict(
+        {
+            "posterior": xr.Dataset(
+                {"mu": (dims, mu[..., None]), "Sigma": (both, cov[..., None, None])}
+            ),
+            "prior": xr.Dataset({"mu": (dims, rng.random((1, 50, 1))), "Sigma": (both, loose)}),
+            "sample_stats": xr.Dataset(stats),
+        }
+    )
+
+
+def test_what_the_prior_fixes_is_no_failure_and_what_is_stuck_is() -> None:
+    """A known covariance, constant but for rounding, is left out; a stuck chain is not; one chain
+    or a single draw is never trusted."""
+    rng = np.random.default_rng(1)
+    mu = rng.standard_normal((4, 500))
+    constant = 2.0 + 1e-16 * rng.standard_normal((4, 500))
+    assert bool(bm.diagnose(tree_of(mu, constant, fixed=True)))
+    stuck = bm.diagnose(tree_of(mu, constant, fixed=False))
+    assert not stuck and "Sigma" in str(stuck)
+    alone = bm.diagnose(tree_of(mu[:1], constant[:1], fixed=True))
+    assert [check.name for check in alone if not check.passed] == ["chains"]
+    assert not bm.diagnose(tree_of(mu[:, :1], constant[:, :1], fixed=True))
+
+
+def test_interrupted_draws_are_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nutpie returns what it has when it is interrupted; a chain that is short is no chain."""
+    import nutpie
+
+    from bayesmeta.models.sampling import draw_chain
+
+    stats, prior = one_dimensional()
+    problem = check_problem(stats, 0.5, prior, "fused")
+    whole = nutpie.sample
+    monkeypatch.setattr(nutpie, "sample", lambda made, **k: whole(made, **(k | {"draws": 20})))
+    with pytest.raises(KeyboardInterrupt):
+        draw_chain(problem, draws=50, tune=50, seed=0)
+
+
+def test_the_likelihood_refuses_other_dimensions() -> None:
+    """A mean or root that does not fit the tasks is an error, not a number."""
+    import pytensor.tensor as pt
+
+    from bayesmeta.models.likelihood import task_likelihood
+
+    stats = Data(4, 2, 12).stats
+    with pytest.raises(ValueError, match="the tasks have 2 features"):
+        task_likelihood(np.zeros(3), np.eye(3), 1.0, stats)
+    value = task_likelihood(pt.dvector("m"), pt.dmatrix("r"), 1.0, stats)
+    with pytest.raises(ValueError, match="the tasks have 2 features"):
+        value.eval({"m": np.zeros(3), "r": np.eye(3)}, mode=IN_PYTHON)
+
+
+def test_a_likelihood_without_counts_is_refused() -> None:
+    """Without counts and energies the numbers would not be log-likelihoods."""
+    stats, prior = one_dimensional()
+    bare = bm.TaskStatistics(stats.gram, stats.moment)
+    tree = bm.sample_posterior(bare, 0.5, prior=prior, draws=500, tune=300)
+    with pytest.raises(bm.InputError, match="count and energy"):
+        bm.add_log_likelihood(tree)
+    bm.add_theta(tree, seed=4)
+    assert tree["posterior"]["theta"].sizes["task"] == 15
+
+
+def test_labels_that_files_cannot_hold_become_text() -> None:
+    """Tuples and mixtures; whole numbers stay numbers."""
+    gram, moment = np.ones((2, 1, 1)), np.ones((2, 1))
+    labels = [(("a", 1), ("b", 2)), ("x", 3), (7, 9)]
+    found = [bm.TaskStatistics(gram, moment, tasks=one).task_labels for one in labels]
+    assert found == [["('a', 1)", "('b', 2)"], ["x", "3"], [7, 9]]
+
+
+def test_a_large_level_costs_tasks_no_digits() -> None:
+    """Means and standard deviations of tasks, shifted by 1e8: the same but for the shift."""
+    from bayesmeta.models.predictive import task_means
+
+    stats, prior = one_dimensional()
+    tree = bm.sample_posterior(stats, 0.5, prior=prior, draws=500, tune=300)
+    mean, sd = task_means(tree)
+    far = tree.copy(deep=True)
+    data, posterior = far["observed_data"].to_dataset(), far["posterior"].to_dataset()
+    data["moment"] = data["moment"] + 1e8 * data["gram"].isel(feature_bis=0)
+    posterior["mu"] = posterior["mu"] + 1e8
+    far["observed_data"], far["posterior"] = xr.DataTree(data), xr.DataTree(posterior)
+    moved, same = task_means(far)
+    np.testing.assert_allclose(same, sd, rtol=1e-5)
+    np.testing.assert_allclose(moved - 1e8, mean, atol=1e-5)
+
+
 def test_bad_fits_are_not_returned_silently() -> None:
     """Too few draws to trust: a warning that says why, and a false verdict with advice."""
     stats, prior = one_dimensional()
@@ -301,6 +421,7 @@ def test_bad_fits_are_not_returned_silently() -> None:
         ({"prior": "wide"}, "prior must be LKJ"),
         ({"prior": bm.InverseWishart([0, 0], 1.0, 0.5, np.eye(2))}, "degrees must be greater"),
         ({"prior": bm.InverseWishart([0, 0], 1.0, 4.0, np.zeros((2, 2)))}, "positive definite"),
+        ({"prior": KnownCovariance([[1, 1], [1, 1]])}, "cov must be positive definite"),
     ],
 )
 def test_bad_input_is_refused(
@@ -320,6 +441,12 @@ def test_bad_statistics_are_refused() -> None:
         bm.sample_posterior(bm.TaskStatistics(np.ones((1, 1, 1)), [[1.0]]), 1.0)
     with pytest.raises(bm.InputError, match="stats"):
         bm.sample_posterior("data.csv", 1.0)  # type: ignore[arg-type]
+    rows = np.random.default_rng(0).standard_normal(40)
+    dependent = bm.TaskStatistics.from_arrays(
+        np.repeat(np.arange(10), 4), rows, np.stack([rows, 3 * rows], axis=1)
+    )
+    with pytest.raises(bm.InputError, match="linearly dependent"):
+        bm.sample_posterior(dependent, 1.0)
 
 
 def test_a_missing_package_is_said(

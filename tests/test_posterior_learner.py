@@ -80,3 +80,16 @@ def test_bad_settings_are_refused(wrong: dict[str, float]) -> None:
     """Named."""
     with pytest.raises(bm.InputError, match=next(iter(wrong))):
         replace(bm.Posterior(), **wrong)  # type: ignore[arg-type]
+
+
+def test_a_prior_mean_that_may_be_zero() -> None:
+    """Told that mu_* = 0, an agent still has a scale to begin with; told that tasks do not differ,
+    it says that there is nothing to learn."""
+    centred = bm.TaskFamily(
+        bm.GaussianPrior([0.0], [[0.4]]), bm.UniformBall(1, 1.0, 5), noise_sd=0.7, horizon=12
+    )
+    estimate = bm.Player(bm.ROSTER["HB-TS"], centred.setting(5)).start_task()
+    assert estimate.status is bm.Status.POSTERIOR
+    same = replace(centred, bounds=bm.Bounds(1.0, 0.3, 0.0, 0.0, 0.0))
+    with pytest.raises(bm.InputError, match="prior_max > 0"):
+        bm.Player(bm.ROSTER["HB-TS"], same.setting(5)).start_task()

@@ -147,13 +147,13 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
     out = options.out or Path("posterior.nc")
     if out.suffix != ".nc":
         raise InputError(f"--out must end in .nc, got {out}")
+    folder, picture = writable_folder(out.parent), out.with_suffix(".png").name
     given = {name: getattr(options, name) for name in _DRAWING[1:]}
     settings = {name: value for name, value in given.items() if value is not None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)  # the verdict is printed, and the exit code
         tree = sample_posterior(stats, noise, progress=not options.json, **settings)
     page = posterior_page(tree)
-    folder, picture = writable_folder(out.parent), out.with_suffix(".png").name
     write_together(
         {
             folder / out.name: lambda to: write_tree(tree, to),
@@ -161,7 +161,7 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
         }
     )
     if options.json:
-        print(json.dumps(as_json(tree), indent=2))
+        print(json.dumps(as_json(tree), indent=2, allow_nan=False))
     else:
         print_posterior(Console(), tree)
         print(f"wrote {out.name} and {picture} in {folder}")

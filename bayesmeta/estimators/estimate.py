@@ -41,6 +41,10 @@ class Status(Enum):
     )
     NOT_CONVERGED = "the likelihood still rose when the search was stopped; give a larger limit"
     POSTERIOR = "from a posterior of (mu, Sigma) given all data"
+    DIVERGENT = (
+        "from a posterior of (mu, Sigma), but some of its draws diverged, so it may be biased; "
+        "tune longer"
+    )
     RAISED = (
         "the widened covariance was not positive definite, so its eigenvalues were raised to the "
         "lower bound of Assumption 2; widen more, explore longer, or wait for more tasks"

@@ -67,7 +67,7 @@ def maximise(
     check_independent(total)
     stats, centre = stats.centred()
     free = variance is None
-    begin = _first_variance(stats, total) if variance is None else variance
+    begin = first_variance(stats, total) if variance is None else variance
     lower = np.linalg.cholesky(total / (n * begin))
     change = np.linalg.inv(lower).T  # theta = change theta'
     packed = pack(stats, change)
@@ -132,7 +132,7 @@ def check_independent(total: Array) -> None:
     )
 
 
-def _first_variance(stats: TaskStatistics, total: Array) -> float:
+def first_variance(stats: TaskStatistics, total: Array) -> float:
     """Residuals of each task's own least squares, pooled; or of one for all tasks."""
     left, freedom = stats.residuals()
     assert stats.energy is not None

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bayesmeta.checks import Array
+from bayesmeta.checks import Array, InputError
 from bayesmeta.environment import Bounds, Setting
 from bayesmeta.models.hierarchical import Problem
 from bayesmeta.models.priors import LKJ
@@ -17,8 +17,14 @@ from bayesmeta.statistics import TaskStatistics
 def prior_from_bounds(bounds: Bounds) -> LKJ:
     """What an agent believes before any task: mu_i ~ N(0, b^2), standard deviations of Sigma
     half-normal(s), correlation matrices uniform, where b and s^2 are the bounds of Assumptions 3
-    and 2."""
-    return LKJ(0.0, bounds.mean_norm, math.sqrt(bounds.prior_max), eta=1.0)
+    and 2; b no smaller than s."""
+    spread = math.sqrt(bounds.prior_max)
+    if spread == 0:
+        raise InputError(
+            "an agent with a posterior needs bounds with prior_max > 0; where tasks do not differ, "
+            "there is no prior to learn"
+        )
+    return LKJ(0.0, max(bounds.mean_norm, spread), spread, eta=1.0)
 
 
 def draw_priors(
@@ -29,15 +35,13 @@ def draw_priors(
     tune: int,
     seed: int,
     start: Array | None = None,
-) -> tuple[Array, Array, Array | None]:
-    """Means (draws, d) and covariances (draws, d, d), and the point to start the next chain at.
-
-    Before any task they are draws of the prior over priors.
-    """
+) -> tuple[Array, Array, Array | None, int]:
+    """Means (draws, d), covariances (draws, d, d), the point to start the next chain at, and how
+    many draws diverged. Before any task they are draws of the prior over priors."""
     prior = prior_from_bounds(setting.bounds).settled(setting.dim)
     if len(stats) == 0:
         means, roots, _ = prior.draw(np.random.default_rng(seed), draws)
-        return means, roots @ roots.transpose(0, 2, 1), None
+        return means, roots @ roots.transpose(0, 2, 1), None, 0
     problem = Problem(stats, setting.noise_sd, prior, "fused")
-    found, last = draw_chain(problem, draws=draws, tune=tune, seed=seed, start=start)
-    return found["mu"], found["Sigma"], last
+    chain = draw_chain(problem, draws=draws, tune=tune, seed=seed, start=start)
+    return chain.draws["mu"], chain.draws["Sigma"], chain.last, chain.divergent

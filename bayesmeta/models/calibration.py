@@ -47,9 +47,16 @@ def uniformity(ranks: Array, draws: int) -> Uniformity:
 
 
 def coverage(ranks: Array, draws: int, levels: Array) -> Array:
-    """How often central intervals of the posterior hold the truth, at each level."""
-    place = (np.asarray(ranks)[:, None] + 0.5) / (draws + 1)
-    covered: Array = (np.abs(place - 0.5) <= np.asarray(levels)[None, :] / 2).mean(axis=0)
+    """How often central intervals of the posterior hold the truth, at each level.
+
+    A rank r places the truth somewhere in the share [r, r + 1] / (draws + 1); where an end of the
+    interval falls inside that, the part of it that is covered counts.
+    """
+    width = 1 / (draws + 1)
+    left = np.asarray(ranks)[:, None] * width
+    half = np.asarray(levels)[None, :] / 2
+    inside = np.minimum(left + width, 0.5 + half) - np.maximum(left, 0.5 - half)
+    covered: Array = (np.clip(inside, 0.0, width) / width).mean(axis=0)
     return covered
 
 

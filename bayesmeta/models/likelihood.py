@@ -67,12 +67,14 @@ class CollapsedLikelihood(Op):
                 f"the four arrays of TaskData; got ranks {ranks}"
             )
         d = variables[0].type.shape[0]
+        _agree([variable.type.shape for variable in variables])
         outputs = [pt.dscalar(), pt.TensorType("float64", (d,))(),
                    pt.TensorType("float64", (d, d))(), pt.dscalar()]  # fmt: skip
         return Apply(self, variables, outputs)
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
         """Run the kernel from Python."""
+        _agree([np.shape(value) for value in inputs])
         mean, root, noise_sd, grams, moments, energy, steps = map(np.ascontiguousarray, inputs)
         found = value_and_gradients(
             mean, root, noise_sd.item(), grams, moments, energy, steps.item()
@@ -94,12 +96,28 @@ class CollapsedLikelihood(Op):
         return [(), shapes[0], shapes[1], ()]
 
 
+def _agree(shapes: list[tuple[int | None, ...]]) -> None:
+    """Refuse a mean and a root of another dimension than the data's, as far as it is known."""
+    (d,), root, _, (p, n), (dim, _), (energy,), _ = shapes
+    wanted = None if dim is None else dim * (dim + 1) // 2
+    pairs = [(d, dim), (root[0], dim), (root[1], dim), (p, wanted), (energy, n)]
+    if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+        raise ValueError(
+            f"the tasks have {dim} features, but the mean has shape ({d},) and the root {root}; "
+            "both must have as many"
+        )
+
+
 @register_funcify_default_op_cache_key(CollapsedLikelihood)
 def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple[Any, int]:
     """The same for numba; the kernels' source is part of the key under which it is kept."""
 
     @numba_njit
     def collapsed(mean, root, noise_sd, grams, moments, energy, steps):  # type: ignore[no-untyped-def]
+        d, n = moments.shape
+        same = mean.shape[0] == d and root.shape[0] == d and root.shape[1] == d
+        if not same or grams.shape != (d * (d + 1) // 2, n) or energy.shape[0] != n:
+            raise ValueError("mean, root and task data of the collapsed likelihood do not fit")
         value, in_mean, in_root, in_noise = value_and_gradients(
             np.ascontiguousarray(mean), np.ascontiguousarray(root), noise_sd.item(),
             np.ascontiguousarray(grams), np.ascontiguousarray(moments),

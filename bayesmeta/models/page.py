@@ -31,7 +31,7 @@ def posterior_page(tree: xr.DataTree) -> Figure:
         for column, part, what in ((0, "mu", "mean"), (1, "sd", "spread")):
             axes = figure.add_subplot(grid[i, column])
             values = after[part].isel(feature=i).values.ravel()
-            known = float(values.std()) == 0
+            known = float(values.std()) <= 1e-9 * float(np.abs(values).max())
             _density(axes, values, before[part].isel(feature=i).values.ravel(), part == "sd", known)
             symbol = r"$\mu$" if part == "mu" else r"$\sqrt{\Sigma_{ii}}$"
             axes.set_title(f"{symbol} of {name}: {what} of tasks", fontsize=9.5, loc="left")
@@ -121,18 +121,23 @@ def _ranks(axes: Axes, after: xr.Dataset) -> None:
     if chains == 1:
         axes.set_axis_off()
         return
-    found = [(name, index, label) for name, index, label in quantities(after)
-             if float(after[name].isel(index).std()) > 0]  # fmt: skip
+    found = [
+        one
+        for one in quantities(after)
+        if float(after[one[0]].isel(one[1]).std()) > 1e-9 * float(np.abs(after[one[0]]).max())
+    ]
     name, index, label = max(found, key=lambda one: float(azs.rhat(after[one[0]].isel(one[1]))))
     values = after[name].isel(index).transpose("chain", "draw").values
     ranks = values.ravel().argsort().argsort().reshape(values.shape) / values.size
     bins = np.linspace(0, 1, 21)
     lines: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+    most = 2.0
     for chain, row in enumerate(ranks):
         share = np.histogram(row, bins)[0] / len(row) * 20
+        most = max(most, 1.05 * float(share.max()))
         axes.stairs(share, bins, color=_INK, linestyle=lines[chain % 4], linewidth=1.1)
     axes.axhline(1, color="#999999", linewidth=0.8)
-    axes.set(xlim=(0, 1), ylim=(0, 2), xlabel="rank among the draws of all chains",
+    axes.set(xlim=(0, 1), ylim=(0, most), xlabel="rank among the draws of all chains",
              ylabel="share (1 is even)")  # fmt: skip
     title = f"Do {chains} chains agree? {label}, the worst".replace("$", r"\$")
     axes.set_title(title, fontsize=9.5, loc="left")

@@ -86,11 +86,12 @@ def add_prior(tree: xr.DataTree, problem: Problem, rng: np.random.Generator) -> 
     return tree
 
 
-def add_theta(tree: xr.DataTree, problem: Problem, rng: np.random.Generator) -> xr.DataTree:
+def add_theta(tree: xr.DataTree, seed: int = 0) -> xr.DataTree:
     """Draw every theta_j from its conditional given each (mu, Sigma, sigma): exact, not shrunk to
-    a point estimate."""
+    a point estimate. A number for every draw, task and feature: thin the draws of many tasks."""
     import xarray as xr
 
+    rng = np.random.default_rng(np.random.SeedSequence([seed, 3]))
     mean, root, noise, shape = _values(tree)
     data = _given(tree)
     n, d = data[1].shape
@@ -104,7 +105,7 @@ def add_theta(tree: xr.DataTree, problem: Problem, rng: np.random.Generator) -> 
     return tree
 
 
-def task_means(tree: xr.DataTree, draws: int = 400) -> tuple[Array, Array]:
+def task_means(tree: xr.DataTree, draws: int = 200) -> tuple[Array, Array]:
     """Mean and standard deviation of every theta_j given the data, both (n, d).
 
     By iterated expectation over ``draws`` priors, evenly spaced among those drawn: the doubt about
@@ -115,13 +116,14 @@ def task_means(tree: xr.DataTree, draws: int = 400) -> tuple[Array, Array]:
     mean, root, noise, _ = _values(tree)
     gram, moment, _, _ = _given(tree)
     kept = np.unique(np.linspace(0, len(mean) - 1, draws).round().astype(int))
-    total, square = np.zeros_like(moment), np.zeros_like(moment)
-    for k in kept:
-        prior = GaussianPrior(mean[k], root[k] @ root[k].T)
-        centre, cov = prior.posterior(gram, moment, float(noise[k]))
-        total += centre / len(kept)
-        square += (centre**2 + np.diagonal(cov, axis1=1, axis2=2)) / len(kept)
-    return total, np.sqrt(np.maximum(square - total**2, 0.0))
+    middle = mean[kept].mean(axis=0)  # everything relative to it: a large level costs no digits
+    moved = moment - gram @ middle
+    centres, spread = np.zeros((len(kept), *moment.shape)), np.zeros_like(moment)
+    for i, k in enumerate(kept):
+        prior = GaussianPrior(mean[k] - middle, root[k] @ root[k].T)
+        centres[i], cov = prior.posterior(gram, moved, float(noise[k]))
+        spread += np.diagonal(cov, axis1=1, axis2=2) / len(kept)
+    return middle + centres.mean(axis=0), np.sqrt(spread + centres.var(axis=0))
 
 
 def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:
@@ -131,6 +133,11 @@ def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:
     """
     import xarray as xr
 
+    if not {"count", "energy"} <= set(tree["observed_data"].to_dataset().data_vars):
+        raise InputError(
+            "the likelihood of a task needs its count and energy (steps and sum of squared "
+            "rewards); make the TaskStatistics with them"
+        )
     mean, root, noise, shape = _values(tree)
     data = _given(tree)
     n, d = data[1].shape
@@ -153,7 +160,9 @@ def add_predictive(
     """Moments A'x that new tasks with the same grams would have, ``group``_predictive.
 
     Prior and posterior predictive checks compare them with the observed ones. New thetas are drawn:
-    this checks the prior, not how well each task was fitted.
+    this checks the prior, not how well each task was fitted. The grams are taken as given, which
+    suits a design that was fixed beforehand; where actions were chosen because of rewards, new
+    tasks would have other grams, and the comparison misleads.
     """
     import xarray as xr
 

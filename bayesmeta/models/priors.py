@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesmeta.checks import Array, InputError, array, covariance, real
-from bayesmeta.estimators.fit import pooled_variance
+from bayesmeta.estimators.maximum import check_independent, first_variance
 from bayesmeta.statistics import TaskStatistics
 
 
@@ -100,8 +100,11 @@ class KnownCovariance:
 
     def settled(self, d: int) -> KnownCovariance:
         """With every number checked."""
+        cov = covariance("cov", self.cov, d)
+        if np.linalg.eigvalsh(cov)[0] <= 0:
+            raise InputError("cov must be positive definite")
         return KnownCovariance(
-            covariance("cov", self.cov, d),
+            cov,
             _vector("mean", self.mean, d),
             _positive("mean_sd", self.mean_sd, d),
             real("noise_scale", self.noise_scale, above=0.0),
@@ -126,15 +129,10 @@ def default_prior(stats: TaskStatistics, noise_sd: float | None) -> LKJ:
     use a prior of fixed numbers instead.
     """
     total = stats.gram.sum(axis=0)
-    try:
-        mean = np.linalg.solve(total, stats.moment.sum(axis=0))
-        inverse = np.linalg.inv(total)
-    except np.linalg.LinAlgError:
-        raise InputError(
-            "the features of all tasks together are linearly dependent, so the prior mean is not "
-            "determined; leave out a feature that others make up, or give a prior"
-        ) from None
-    variance = pooled_variance(stats) if noise_sd is None else noise_sd**2
+    check_independent(total)
+    mean = np.linalg.solve(total, stats.moment.sum(axis=0))
+    inverse = np.linalg.inv(total)
+    variance = first_variance(stats, total) if noise_sd is None else noise_sd**2
     noise = len(stats) * variance * np.diag(inverse)  # of a typical task's least squares
     step = np.linalg.solve(total / len(stats), (stats.moment - stats.gram @ mean).T).T
     spread = (step**2).mean(axis=0)  # of tasks about the pooled estimate, noise included

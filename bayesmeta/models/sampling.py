@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -83,12 +83,19 @@ def sample_posterior(
     settings = {"draws": draws, "tune": tune, "chains": chains, "cores": cores, "seed": seed,
                 "target_accept": target_accept}  # fmt: skip
     run = _with_nutpie if sampler == "nutpie" else _with_pymc
-    tree = run(problem, settings, progress)
+    try:
+        tree = run(problem, settings, progress)
+    except RuntimeError as error:  # nutpie's, from deep inside
+        text = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"no chain could start ({text}); give a prior in the units of the data, or look for "
+            "features that nearly make up others"
+        ) from error
     rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
     tree = observed(tree, problem)
     tree = add_prior(tree, problem, rng)
     if theta and "theta" not in tree["posterior"]:
-        tree = add_theta(tree, problem, rng)
+        tree = add_theta(tree, seed)
     elif not theta and "theta" in tree["posterior"]:
         tree["posterior"] = tree["posterior"].to_dataset().drop_vars("theta")
     verdict = diagnose(tree)
@@ -169,10 +176,18 @@ def _for_nutpie(
     )  # fmt: skip
 
 
+class Chain(NamedTuple):
+    """Draws by name, the unconstrained point where they ended, and how many diverged."""
+
+    draws: dict[str, Array]
+    last: Array
+    divergent: int
+
+
 def draw_chain(
     problem: Problem, *, draws: int, tune: int, seed: int, start: Array | None = None
-) -> tuple[dict[str, Array], Array]:
-    """One chain as bare arrays, and where it ended; for agents and studies that fit thousands."""
+) -> Chain:
+    """One chain as bare arrays, for agents and studies that fit thousands."""
     import nutpie
 
     ready = compiled(problem)
@@ -185,7 +200,10 @@ def draw_chain(
         progress_bar=False,
     )  # fmt: skip
     found = {str(name): values.values[0] for name, values in tree["posterior"].items()}
-    return found, found["point"][-1]
+    if len(found["point"]) < draws:  # nutpie hands out what it has when it is interrupted
+        raise KeyboardInterrupt
+    divergent = int(tree["sample_stats"]["diverging"].sum())
+    return Chain(found, found["point"][-1], divergent)
 
 
 def _with_nutpie(problem: Problem, settings: dict[str, Any], progress: bool) -> xr.DataTree:
@@ -277,4 +295,6 @@ def _with_pymc(problem: Problem, settings: dict[str, Any], progress: bool) -> xr
             progressbar=progress,
             compute_convergence_checks=False,
         )
+    if tree["posterior"].sizes["draw"] < settings["draws"]:  # PyMC hands out what it has
+        raise KeyboardInterrupt
     return _tidied(tree)

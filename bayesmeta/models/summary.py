@@ -83,9 +83,12 @@ def as_json(tree: xr.DataTree) -> dict[str, Any]:
         "cov": posterior["Sigma"].mean(over).values.tolist(),
         "cov_sd": posterior["Sigma"].std(over, ddof=1).values.tolist(),
         "noise_sd": sigma,
-        "quantities": [row._asdict() for row in summary_rows(tree)],
+        "quantities": [
+            {key: _plain(value) for key, value in row._asdict().items()}
+            for row in summary_rows(tree)
+        ],
         "diagnostics": [
-            {"check": c.name, "value": c.value, "wanted": c.wanted, "passed": c.passed}
+            {"check": c.name, "value": _plain(c.value), "wanted": c.wanted, "passed": c.passed}
             for c in verdict
         ],
         "task_estimates": [
@@ -93,6 +96,11 @@ def as_json(tree: xr.DataTree) -> dict[str, Any]:
             for name, one, spread in zip(tasks, mean, sd, strict=True)
         ],
     }
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def print_posterior(console: Console, tree: xr.DataTree) -> None:

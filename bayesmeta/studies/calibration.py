@@ -17,7 +17,7 @@ from bayesmeta.actions import UniformBall
 from bayesmeta.agents import ROSTER
 from bayesmeta.cells import Study, grid
 from bayesmeta.checks import Array
-from bayesmeta.environment import TaskFamily
+from bayesmeta.environment import Bounds, TaskFamily
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.models.priors import LKJ
 from bayesmeta.statistics import TaskStatistics
@@ -31,6 +31,9 @@ DIM = 2
 PRIOR = LKJ(mean=0.0, mean_sd=2.0, scale=1.0, eta=1.0, noise_scale=1.5)
 """Fixed numbers: a prior that looked at the data would void the check."""
 NOISE = 1.0
+TOLD = Bounds(radius=1.0, action_min=0.25, prior_min=0.0, prior_max=2.0, mean_norm=4.0)
+"""What the agent that collects data is told: the same whatever the truth, or the actions it takes
+would tell more of the truth than the likelihood knows."""
 DRAWS, THIN = 99, 5
 MODELS = {
     "right": "as the data were made",
@@ -73,7 +76,7 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     cov = roots[0] @ roots[0].T
     family = TaskFamily(
         GaussianPrior(means[0], cov), UniformBall(DIM, 1.0, 10), noise,
-        horizon=8 if how == "random" else 30,
+        horizon=8 if how == "random" else 30, bounds=TOLD,
     )  # fmt: skip
     stats = collect_tasks(family, how, seed)
     believed: float | None = noise
@@ -88,7 +91,8 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
         sure = 1e6 * np.broadcast_to(np.eye(DIM), stats.gram.shape)
         given = TaskStatistics(sure, 1e6 * stats.ols())
     problem = Problem(given, believed, prior, "fused")
-    found, _ = draw_chain(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31)
+    chain = draw_chain(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31)
+    found = chain.draws
     sd = np.sqrt(np.diag(cov))
     truth = [*means[0], *sd, cov[0, 1] / (sd[0] * sd[1]), noise]
     ranks = []
@@ -109,7 +113,11 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     along = estimates @ way
     z_along = (along.mean() - means[0] @ way) / (along.std(ddof=1) / np.sqrt(len(along)))
     return xr.Dataset(
-        {"rank": ("quantity", ranks), "ols_z": ("direction", [*z, z_along])},
+        {
+            "rank": ("quantity", ranks),
+            "ols_z": ("direction", [*z, z_along]),
+            "divergent": chain.divergent,
+        },
         coords={"quantity": list(QUANTITIES), "direction": ["mu 1", "mu 2", "along mu"]},
     )
 

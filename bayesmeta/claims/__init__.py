@@ -1,0 +1,1 @@
+"""Every claim the paper prints, and a check of each."""

@@ -1,0 +1,170 @@
+"""What a check of a claim is, and what it says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from bayesmeta.streams import stream
+
+Outcome = Literal["holds", "violated", "undecided"]
+
+
+class Level(NamedTuple):
+    """How hard to look: ``quick`` has the points that decide, otherwise the whole grid.
+
+    ``size`` is the probability of a false alarm that a single point may have.
+    """
+
+    quick: bool
+    seed: int
+    size: float
+
+    def rng(self, name: str) -> np.random.Generator:
+        """The random numbers of a check; the same for the same seed, whatever else is checked."""
+        return stream(self.seed, f"claims/{name}")
+
+    def pick[T](self, few: T, many: T) -> T:
+        """One for quick, one for full."""
+        return few if self.quick else many
+
+
+class Point(NamedTuple):
+    """One place where a claim was looked at: ``left`` <= ``right`` is claimed.
+
+    ``low`` and ``high`` enclose ``left`` where it was measured; ``counts`` says from what. A right
+    side that cannot be exceeded (a probability of 1 or more) makes the point vacuous.
+    """
+
+    where: dict[str, Any]
+    left: float
+    right: float
+    low: float | None = None
+    high: float | None = None
+    counts: tuple[int, int] | None = None
+    vacuous: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """Whether the claim holds here; NaN never does."""
+        low = self.left if self.low is None else self.low
+        high = self.left if self.high is None else self.high
+        if math.isnan(self.left) or math.isnan(self.right) or low > self.right:
+            return "violated"
+        return "holds" if high <= self.right else "undecided"
+
+    @property
+    def slack(self) -> float:
+        """1 - left / right: 0 where the claim is tight, negative where it fails."""
+        if self.right == 0:
+            return 0.0 if self.left <= 0 else -math.inf
+        if math.isinf(self.right):
+            return 1.0
+        return 1 - self.left / self.right if self.right > 0 else self.left / self.right - 1
+
+
+Check = Callable[[Level], list[Point]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A printed statement, where it stands, and how it is checked.
+
+    ``mutations`` are wrong versions of it by name; the check must call each of them violated.
+    ``remark`` is for the reader: why it holds or where the proof goes wrong, what survives.
+    """
+
+    id: str
+    section: str
+    lines: str
+    kind: str
+    statement: str
+    check: Check
+    mutations: Mapping[str, Check] = field(default_factory=dict)
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found."""
+
+    id: str
+    verdict: Outcome
+    why: str
+    slack: float
+    worst: dict[str, Any]
+    counterexample: dict[str, Any] | None
+    points: int
+
+
+def judge(claim_id: str, points: list[Point]) -> Verdict:
+    """Violated where one point is, which is named; undecided where one is, or all are vacuous.
+
+    The counterexample is the first of the violated points: checks go from the simple to the rest.
+    """
+    if not points:
+        raise ValueError(f"the check of {claim_id} looked nowhere")
+    bad = [point for point in points if point.outcome == "violated"]
+    telling = [point for point in points if not point.vacuous]
+    worst = min(telling or points, key=lambda point: point.slack)
+    if bad:
+        first = bad[0]
+        outcome: Outcome = "violated"
+        why = f"{len(bad)} of {len(points)} points: {first.left:.4g} > {first.right:.4g}"
+    elif not telling:
+        outcome, why = "undecided", "the bound is vacuous at every point: it could not have failed"
+    elif any(point.outcome == "undecided" for point in telling):
+        open_points = [point for point in telling if point.outcome == "undecided"]
+        outcome = "undecided"
+        why = f"{len(open_points)} of {len(points)} points cannot be told from the bound"
+    else:
+        outcome, why = "holds", f"{len(points)} points, worst slack {worst.slack:.3g}"
+    counterexample = None
+    if bad:
+        counterexample = {**bad[0].where, "left": bad[0].left, "right": bad[0].right}
+        if bad[0].counts is not None:
+            counterexample |= {"counts": list(bad[0].counts),
+                               "interval": [bad[0].low, bad[0].high]}  # fmt: skip
+    return Verdict(claim_id, outcome, why, worst.slack, worst.where, counterexample, len(points))
+
+
+def counted(
+    where: dict[str, Any], failures: int, trials: int, allowed: float, size: float
+) -> Point:
+    """A probability of failure, from counts, with its exact binomial interval (Clopper-Pearson)
+    of level 1 - ``size``; at most ``allowed`` is claimed."""
+    from scipy.stats import beta
+
+    low = 0.0 if failures == 0 else float(beta.ppf(size / 2, failures, trials - failures + 1))
+    high = 1.0 if failures == trials else float(
+        beta.isf(size / 2, failures + 1, trials - failures)
+    )  # fmt: skip
+    return Point(where, failures / trials, allowed, low, high, (failures, trials), allowed >= 1)
+
+
+def exact(where: dict[str, Any], failure: float, allowed: float) -> Point:
+    """A probability of failure known from its law."""
+    return Point(where, failure, allowed, vacuous=allowed >= 1)
+
+
+def equal(where: dict[str, Any], gap: float, tolerance: float) -> Point:
+    """An identity: the largest gap between its sides, relative to them, against rounding."""
+    return Point(where, gap, tolerance)
+
+
+def at_most(where: dict[str, Any], left: float, right: float, rounding: float = 1e-12) -> Point:
+    """An inequality between numbers computed to rounding."""
+    return Point(where, left, right + rounding * max(abs(left), abs(right)))
+
+
+def estimated(where: dict[str, Any], values: np.ndarray, right: float, size: float) -> Point:
+    """An expectation from independent values, with a normal interval of level 1 - ``size``."""
+    from scipy.stats import norm
+
+    mean = float(np.mean(values))
+    half = float(norm.isf(size / 2) * np.std(values, ddof=1) / math.sqrt(len(values)))
+    return Point(where, mean, right, mean - half, mean + half, (len(values), 0))
