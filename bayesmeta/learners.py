@@ -237,11 +237,11 @@ class Posterior:
     """A posterior of (mu, Sigma) from all steps of all tasks, by MCMC.
 
     Every task is played with a prior drawn from it, so that not knowing the prior makes an agent
-    explore; or, with ``average``, with the predictive distribution of theta: the posterior mean of
-    mu, and that of Sigma plus the posterior covariance of mu. Before any task mu is N(0, b^2 I) and
-    the standard deviations of Sigma are half-normal(s), where b and s^2 are the bounds of
-    Assumptions 3 and 2 that the agent is told; correlation matrices are uniform. Refits whenever
-    the tasks have grown by the factor ``growth``, started where the last fit ended.
+    explore; or, with ``average``, with the moments of the predictive distribution of theta: the
+    posterior mean of mu, and that of Sigma plus the posterior covariance of mu. Before any task mu
+    is N(0, b^2 I) and the standard deviations of Sigma are half-normal(s), where b and s^2 are the
+    bounds of Assumptions 3 and 2 that the agent is told; correlation matrices are uniform. Refits
+    whenever the tasks have grown by the factor ``growth``, started where the last fit ended.
     """
 
     average: bool = False

@@ -83,6 +83,11 @@ def coverage_table(adaptive: xr.Dataset) -> str:
     return table(header, rows)
 
 
+def diverged(record: xr.Dataset) -> int:
+    """Replications with a divergent draw."""
+    return int((record.divergent > 0).sum())
+
+
 def right_table(random: xr.Dataset) -> str:
     """Coverage of the right model with the noise unknown, at all levels."""
     model = list(MODELS)[1]
@@ -134,9 +139,9 @@ none, the likelihood of statistics being a potential.
 
 ## Data that a learner chose for itself
 
-{DATA["adaptive"]} with a blunt prior; {
-        adaptive.sizes["run"]
-    } replications. How often intervals hold
+{DATA["adaptive"]} with a blunt prior, the
+same whatever the truth; {adaptive.sizes["run"]} replications, draws of {diverged(adaptive)} of them
+with divergent transitions. How often intervals hold
 the truth: the posterior's central intervals, and the mean of least squares with its Gaussian
 interval (in both coordinates, and along mu, where choosing good actions biases most). Exact 95%
 intervals.
