@@ -1,0 +1,406 @@
+"""Posterior updates and the alignment of actions (lines 147-158, 929-1255, 1988-2345)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayesmeta.checks import Array
+from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal
+from bayesmeta.theory.alignment import symmetric_power
+
+SECTION = "covariance alignment"
+Where = dict[str, Any]
+
+
+def _exact_gap(rng: np.random.Generator, squared: bool, late: int) -> Fraction:
+    """Between the two ways in d = 1, in fractions."""
+    steps, sigma = 4, Fraction(int(rng.integers(1, 9)), 5)
+    drawn = rng.integers(-9, 9, (steps, 2)).tolist()
+    rows = [(Fraction(a, 3), Fraction(b, 7)) for a, b in drawn]
+    noise = sigma**2 if squared else sigma
+    precision, mean = Fraction(2, 3), Fraction(1, 5)
+    whole, total = precision, precision * mean
+    for action, reward in rows:
+        before = precision
+        precision += action * action / sigma**2
+        mean = (before * mean + action * reward / sigma**2) / precision
+    for action, reward in rows[: steps - late]:
+        whole += action * action / noise
+        total += action * reward / noise
+    return abs(whole - precision) + abs(total / whole - mean)
+
+
+def posterior_recursion(level: Level, squared: bool = True, late: int = 0) -> list[Point]:
+    """Step by step and at once, in exact fractions (d = 1 and 2) and in floating point."""
+    rng = level.rng("posterior-recursion")
+    points = []
+    for case in range(level.pick(3, 12)):
+        gap = _exact_gap(rng, squared, late)
+        points.append(equal({"d": 1, "exact": case}, float(gap), 0.0))
+    for d in (2, 5, 10):
+        for sigma in (1e-4, 1.0, 3.0):
+            for radius in (0.01, 1.0, 1000.0):
+                half = rng.standard_normal((d, d))
+                prior = half @ half.T + 0.1 * np.eye(d)
+                actions = radius * rng.standard_normal((2 * d, d)) / math.sqrt(d)
+                theta = rng.multivariate_normal(np.zeros(d), prior)
+                rewards = actions @ theta + sigma * rng.standard_normal(2 * d)
+                mean, cov = np.zeros(d), prior.copy()
+                for action, reward in zip(actions, rewards, strict=True):
+                    gain = cov @ action / (sigma**2 + action @ cov @ action)
+                    mean = mean + gain * (reward - action @ mean)
+                    cov = cov - np.outer(gain, action @ cov)
+                used = slice(0, 2 * d - late)
+                noise_var = sigma**2 if squared else sigma
+                gram = actions[used].T @ actions[used] / noise_var
+                batch = np.linalg.inv(np.linalg.inv(prior) + gram)
+                centre = batch @ (actions[used].T @ rewards[used]) / noise_var
+                scale = math.sqrt(np.linalg.norm(prior, 2)) + float(np.linalg.norm(centre))
+                off = float(np.abs(batch - cov).max()) / float(np.linalg.norm(prior, 2))
+                off = max(off, float(np.abs(mean - centre).max()) / scale)
+                points.append(equal({"d": d, "sigma": sigma, "a": radius}, off, 1e-7))
+    return points
+
+
+def gap_of(true: Array, more: Array, sigma: float) -> Array:
+    """B = sigma^2 (Sigma_*^-1 - (Sigma_* + D)^-1) = sigma^2 Sigma_*^-1 D (Sigma_* + D)^-1, written
+    so that nothing cancels."""
+    made = sigma**2 * np.linalg.solve(true, more) @ np.linalg.inv(true + more)
+    return (made + made.T) / 2
+
+
+def _draws(level: Level, name: str, least: int = 1) -> Iterator[tuple[Where, Array, Array, Array]]:
+    """Actions, Sigma_* and D = Sigma-hat - Sigma_* >= 0 with V - B positive definite."""
+    rng = level.rng(name)
+    for d in (1, 2, 5, 10):
+        for case in range(level.pick(4, 20) if d >= least else 0):
+            sigma = (1e-4, 0.3, 3.0)[case % 3]
+            radius = (0.01, 1.0, 1000.0)[(case // 3) % 3]
+            actions = radius * rng.standard_normal((3 * d + 4, d)) / math.sqrt(d)
+            gram = actions.T @ actions
+            half = rng.standard_normal((d, d))
+            true = (half @ half.T + 0.1 * np.eye(d)) * sigma**2 / radius**2
+            way = rng.standard_normal((d, 1 if case % 2 else d))
+            more = way @ way.T
+            low, high = np.linalg.eigvalsh(gram)[0], np.linalg.norm(gap_of(true, more, sigma), 2)
+            while high > 0.5 * low:  # closer, until it aligns
+                more = more / 4
+                high = np.linalg.norm(gap_of(true, more, sigma), 2)
+            yield {"d": d, "case": case, "sigma": sigma, "a": radius}, actions, true, more
+
+
+def alignment_gram(level: Level, sign: int = 1, swapped: bool = False) -> list[Point]:
+    """(A^K)'A^K = V - B, the inverse map, and equal covariances after tau steps."""
+    points = []
+    for where, actions, true, more in _draws(level, "alignment-gram"):
+        sigma, gram = where["sigma"], actions.T @ actions
+        gap = gap_of(true, more, sigma)
+        first, second = symmetric_power(gram, -0.5), symmetric_power(gram - sign * gap, 0.5)
+        moved = actions @ (second @ first if swapped else first @ second)
+        other = moved.T @ moved
+        size = float(np.linalg.norm(gap, 2))
+        points.append(equal(where, float(np.abs(other - (gram - gap)).max()) / size, 1e-6))
+        back = moved @ symmetric_power(other, -0.5) @ symmetric_power(other + gap, 0.5)
+        off = float(np.abs(back - actions).max() / np.abs(actions).max())
+        points.append(equal({**where, "map": "inverse"}, off, 1e-8))
+        precise = np.linalg.inv(true + more) + gram / sigma**2
+        theirs = np.linalg.inv(true) + other / sigma**2
+        off = float(np.abs(precise - theirs).max()) / (size / sigma**2)
+        points.append(equal({**where, "what": "precisions"}, off, 1e-5))
+    return points
+
+
+def _edge(level: Level) -> Iterator[tuple[Where, Array, Array, Array, float]]:
+    """Where it bites: V = (lambda_A d / 2) I, Sigma_* = lambda_min I, D = s I with c_s tau s = 1
+    and s much smaller than lambda_min. Yields where, V, B, D and lambda_A."""
+    sizes = [(1, 1), (1, 2), (1, 3), (2, 2), (5, 5), (1, 200), (10, 2000)]
+    for d, tau in sizes:
+        for sigma in level.pick((1.0,), (1e-4, 1.0, 3.0)):
+            for low in level.pick((1e-3,), (1e-6, 1e-3, 1.0)):
+                action_min = 1.0 / (d + 2)
+                c_s = 2 * sigma**2 / (low**2 * action_min)
+                s = 1 / (c_s * tau)
+                if s > 1e-2 * low:
+                    continue
+                true, more = low * np.eye(d), s * np.eye(d)
+                where = {"d": d, "tau": tau, "sigma": sigma, "lambda_min": low, "s": s}
+                gram = action_min * d / 2 * np.eye(d)
+                yield where, gram, gap_of(true, more, sigma), more, action_min
+
+
+def alignment_positive(level: Level, share: float = 1.0) -> list[Point]:
+    """Under E_v and E_s with delta <= 1/M, V - B is positive definite."""
+    points = []
+    for where, gram, gap, _, action_min in _edge(level):
+        low = float(np.linalg.eigvalsh(share * gram - gap)[0])
+        points.append(Point(where, -low, -1e-12 * action_min))
+    for where, actions, true, more in _draws(level, "alignment-positive"):
+        # any sufficiently explored task: E_v with lambda_A = 2 lambda_min(V) / d
+        gram, d = actions.T @ actions, where["d"]
+        low, sigma = float(np.linalg.eigvalsh(gram)[0]), where["sigma"]
+        least, size = float(np.linalg.eigvalsh(true)[0]), float(np.linalg.norm(more, 2))
+        c_s = 2 * sigma**2 / (least**2 * (2 * low / d))
+        near = more * min(1.0, 1 / (c_s * len(actions) * size))
+        value = float(np.linalg.eigvalsh(share * gram - gap_of(true, near, sigma))[0])
+        points.append(Point(where, -value, 0.0))
+    return points
+
+
+def alignment_norm(level: Level, sign: int = 1) -> list[Point]:
+    """|A_t^K| <= |A_t| for every step."""
+    points = []
+    for where, actions, true, more in _draws(level, "alignment-norm"):
+        gram, gap = actions.T @ actions, gap_of(true, more, where["sigma"])
+        turn = symmetric_power(gram, -0.5)
+        moved = actions @ turn @ symmetric_power(gram - sign * gap, 0.5)
+        ratio = np.linalg.norm(moved, axis=1) / np.linalg.norm(actions, axis=1)
+        points.append(at_most(where, float(ratio.max()), 1.0, 1e-9))
+        drop = np.einsum("ti,ij,tj->t", actions, turn @ gap @ turn, actions)
+        left = (actions**2).sum(axis=1) - (moved**2).sum(axis=1)
+        size = float(np.abs(drop).max())
+        points.append(equal({**where, "what": "the drop"}, float(np.abs(left - drop).max()) / size,
+                            1e-5))  # fmt: skip
+    return points
+
+
+Law = tuple[Callable[[Array], bool], float, Array, Array, float]
+
+
+def _laws() -> dict[str, Law]:
+    """Laws that Assumption 1 admits, constant on their support: whether a point lies in it, its
+    lambda_A, actions in it, the direction of D and the size of D. Sigma_* = I, sigma = 1."""
+    r = 1 / math.sqrt(2)
+    tiny = 1e-12
+
+    def disc(x: Array) -> bool:
+        return bool(np.linalg.norm(x) <= 1 + tiny)
+
+    return {
+        "interval with a hole, 1/2 <= |A| <= 1": (
+            lambda x: bool(0.5 - tiny <= abs(float(x[0])) <= 1 + tiny), 7 / 12,
+            np.array([[0.5], [0.5]]), np.array([1.0]), 0.01),
+        "quarter disc": (
+            lambda x: disc(x) and bool((x >= -tiny).all()), 0.0489,
+            np.array([[0.9, 0.0], [0.0, 0.9]]), np.array([1.0, 1.0]), 0.00166),
+        "half disc": (
+            lambda x: disc(x) and bool(x[0] >= -tiny), 0.0699,
+            np.array([[0.9, 0.0], [0.0, 0.9]]), np.array([1.0, 1.0]), 0.00216),
+        "square": (
+            lambda x: bool((np.abs(x) <= r + tiny).all()), 1 / 6,
+            np.array([[r, -0.5], [r, 0.2], [0.1, r]]), np.array([0.3, 1.0]), 0.00355),
+        "disc off centre": (
+            lambda x: bool(np.linalg.norm(x - [0.5, 0.0]) <= 0.4 + tiny), 0.04,
+            np.array([[0.1, 0.0], [0.5, 0.4], [0.5, -0.4]]), np.array([1.0, 0.0]), 0.00129),
+    }  # fmt: skip
+
+
+def _ball_laws() -> dict[str, Law]:
+    """Laws whose support is the whole ball, with actions on its edge."""
+
+    def ball(x: Array) -> bool:
+        return bool(np.linalg.norm(x) <= 1 + 1e-12)
+
+    corner = np.array([[1.0, 0.0], [0.6, 0.8], [-0.8, 0.6]])
+    return {
+        "interval": (ball, 1 / 3, np.array([[1.0], [0.5]]), np.array([1.0]), 0.01),
+        "disc": (ball, 1 / 4, corner, np.array([0.3, 1.0]), 0.004),
+    }
+
+
+def alignment_support(
+    level: Level, laws: Callable[[], dict[str, Law]] = _laws, sign: int = 1
+) -> list[Point]:
+    """Where A_t lies in the support of f_A, so does A_t^K: how many of the steps leave it.
+
+    delta = 1/3 = 1/M, E_v holds, |D| = sqrt(f_s delta): all that Theorem 1 asks for.
+    """
+    points = []
+    for name, (inside, action_min, actions, way, size) in laws().items():
+        d, tau = actions.shape[1], len(actions)
+        true, unit = np.eye(d), way / np.linalg.norm(way)
+        more = size * np.outer(unit, unit)
+        gram, gap = actions.T @ actions, gap_of(true, more, 1.0)
+        assert all(inside(action) for action in actions), name
+        assert np.linalg.eigvalsh(gram)[0] >= action_min * d / 2, name
+        assert 2 / action_min * tau * size <= 1, name  # c_s tau sqrt(f_s delta) <= 1
+        moved = actions @ symmetric_power(gram, -0.5) @ symmetric_power(gram - sign * gap, 0.5)
+        left = sum(not inside(action) for action in moved)
+        where = {"law": name, "d": d, "tau": tau, "lambda_A": action_min, "sigma": 1.0,
+                 "Sigma_*": "I", "s": size, "A": actions.tolist(),
+                 "A^K": moved.round(6).tolist()}  # fmt: skip
+        points.append(Point(where, float(left), 0.0))
+    return points
+
+
+def alignment_density(
+    level: Level, laws: Callable[[], dict[str, Law]] = _laws, sign: int = 1
+) -> list[Point]:
+    """The product over steps of f(A_t) / f(A_t^K) is at most 1: infinite where a step leaves the
+    support of a law that is constant there; exp(-Tr(Sigma^-1 B) / 2) for a Gaussian one."""
+    points = []
+    for point in alignment_support(level, laws, sign):
+        points.append(Point(point.where, math.inf if point.left else 1.0, 1.0))
+    for where, actions, true, more in _draws(level, "alignment-density"):
+        d, gram = where["d"], actions.T @ actions
+        gap = gap_of(true, more, where["sigma"])
+        turn = symmetric_power(gram, -0.5) @ symmetric_power(gram - sign * gap, 0.5)
+        moved = actions @ turn
+        precision = np.diag(np.linspace(1, 3, d)) / where["a"] ** 2
+        log = -0.5 * float(
+            np.einsum("ti,ij,tj", actions, precision, actions)
+            - np.einsum("ti,ij,tj", moved, precision, moved)
+        )
+        points.append(at_most({**where, "law": "Gaussian, truncated"}, log, 0.0, 1e-9))
+        expected = -0.5 * float(np.trace(precision @ gap))
+        points.append(equal({**where, "what": "exact value"}, abs(log / expected - 1), 1e-4))
+    return points
+
+
+def log_jacobian(actions: Array, gap: Array) -> float:
+    """log |det d vec A^K / d vec A| from the formulas of lines 2010-2090."""
+    n, d = actions.shape
+    gram = actions.T @ actions
+    v, w = symmetric_power(gram, 0.5), symmetric_power(gram - gap, 0.5)
+    inverse = np.linalg.inv(v)
+    swap = np.zeros((d * d, d * d))  # the commutation matrix
+    for i in range(d):
+        for j in range(d):
+            swap[i * d + j, j * d + i] = 1.0
+    change = (np.eye(d * d) + swap) @ np.kron(np.eye(d), actions.T)
+
+    def through(root: Array) -> Array:
+        total = np.kron(root, np.eye(d)) + np.kron(np.eye(d), root)
+        made: Array = np.linalg.solve(total, change)
+        return made
+
+    first = np.kron(w @ inverse, np.eye(n))
+    second = -np.kron(w, actions) @ np.kron(inverse, inverse) @ through(v)
+    third = np.kron(np.eye(d), actions @ inverse) @ through(w)
+    return float(np.linalg.slogdet(first + second + third)[1])
+
+
+def _jacobian_cases(level: Level, name: str) -> Iterator[tuple[Where, Array, Array]]:
+    rng = level.rng(name)
+    for d in level.pick((1, 2, 3), (1, 2, 3, 5)):
+        for n in sorted({d, d + 1, d + 2, 2 * d, 3 * d + 4}):
+            for top in level.pick((0.3, 0.9), (1e-4, 0.3, 0.9, 0.99)):
+                for scale in level.pick((1.0,), (0.01, 1.0, 1000.0)):
+                    actions = scale * rng.standard_normal((n, d))
+                    way = rng.standard_normal((d, 1 if n % 2 else d))
+                    gap = way @ way.T
+                    inner = symmetric_power(actions.T @ actions, -0.5)
+                    gap = gap * top / np.linalg.norm(inner @ gap @ inner, 2)
+                    yield {"d": d, "n": n, "top": top, "scale": scale}, actions, gap
+
+
+def _ratio(actions: Array, gap: Array) -> float:
+    gram = actions.T @ actions
+    return float(np.linalg.slogdet(gram)[1] - np.linalg.slogdet(gram - gap)[1])
+
+
+def jacobian_determinant(level: Level, lost: float = 0.0) -> list[Point]:
+    """log(1 / |det J|) <= n/2 log(det V / det(V - B))."""
+    return [
+        at_most(where, -log_jacobian(actions, gap),
+                (len(actions) - lost * actions.shape[1]) / 2 * _ratio(actions, gap)
+                - (lost > 0) * _ratio(actions, gap), 1e-7)
+        for where, actions, gap in _jacobian_cases(level, "jacobian-determinant")
+    ]  # fmt: skip
+
+
+def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
+    """|det J| = (det(V - B) / det V)^((n - d - 1) / 2), exactly.
+
+    Proof: turn the rows so that A = [P; 0] with P = V^1/2. The lower n - d rows map linearly,
+    dA_2 -> dA_2 V^-1/2 (V - B)^1/2: a factor (det(V - B) / det V)^((n - d) / 2). For the upper
+    block write dA_1 = Omega P + dP with Omega skew: in the eigenbasis of P, (Omega, dP) -> dA_1 has
+    determinant prod_{i<j} (p_i + p_j), while dV = P dP + dP P has 2^d det P prod_{i<j} (p_i + p_j),
+    so that |dA_1| = |dOmega| |dV| / (2^d det P). The image has the same Omega and d(V - B) = dV: a
+    factor det P / det (V - B)^1/2 = (det(V - B) / det V)^(-1/2).
+    """
+    points = []
+    for where, actions, gap in _jacobian_cases(level, "jacobian-determinant"):
+        n, d = actions.shape
+        expected = -(n - d - extra) / 2 * _ratio(actions, gap)
+        off = abs(log_jacobian(actions, gap) - expected) / max(1.0, _ratio(actions, gap))
+        points.append(equal(where, off, 1e-5))
+    return points
+
+
+def jacobian_bound(level: Level, factor: float = 1.0, steps: bool = False) -> list[Point]:
+    """1 / |det J| <= 1 + c_s tau sqrt(f_s delta) under E_v, E_s and delta <= 1/M, by the exact
+    determinant at the edge of the events; with ``steps`` the printed chain's (det V / det(V -
+    B))^(tau / 2) instead."""
+    points = []
+    for where, gram, gap, more, action_min in _edge(level):
+        d, tau = where["d"], where["tau"]
+        log = float(np.linalg.slogdet(gram)[1] - np.linalg.slogdet(gram - gap)[1])
+        power = tau / 2 if steps else (tau - d - 1) / 2
+        c_s = 2 * where["sigma"] ** 2 / (where["lambda_min"] ** 2 * action_min)
+        right = c_s * tau * float(np.linalg.norm(more, 2))
+        points.append(at_most(where, math.expm1(power * log), factor * right))
+    return points
+
+
+CLAIMS = (
+    Claim("posterior-recursion", SECTION, "147, 705-745", "I",
+          "updating step by step and at once give the same posterior", posterior_recursion,
+          {"sigma for sigma^2": partial(posterior_recursion, squared=False),
+           "one step late": partial(posterior_recursion, late=1)}),
+    Claim("alignment-gram", SECTION, "930-965", "I",
+          "A^K(A^M) has gram V - B and the printed inverse, and covariances agree after tau steps",
+          alignment_gram,
+          {"V + B": partial(alignment_gram, sign=-1),
+           "roots in the other order": partial(alignment_gram, swapped=True)}),
+    Claim("alignment-positive", SECTION, "944", "D",
+          "V - B is positive definite under E_v (and E_s), delta <= 1/M", alignment_positive,
+          {"half of E_v": partial(alignment_positive, share=0.5)},
+          "The printed strict step (d) is an equality at d = tau = 1, delta = 1/M; V - B > 0 holds "
+          "there all the same, since |B| is strictly smaller than its bound."),
+    Claim("alignment-norm", SECTION, "1018-1045", "D", "|A_t^K| <= |A_t| for every t <= tau",
+          alignment_norm, {"V + B": partial(alignment_norm, sign=-1)}),
+    Claim("alignment-support", SECTION, "1018-1045", "D",
+          "A_t^K lies in the support of f_A, for every law Assumption 1 admits", alignment_support,
+          {"V + B on the ball": partial(alignment_support, laws=_ball_laws, sign=-1)},
+          "Assumption 1 asks for a density that does not grow with the norm *within its support*, "
+          "so a law constant on an annulus, a square or half a disc is admitted; the alignment "
+          "shrinks or turns actions out of it (line 1018; the displayed lemma proves only that "
+          "norms do not grow). Term A (line 1102) is then infinite, and Theorem 1 has no proof "
+          "for such laws; it is false for a contrived policy. What survives: everything, if the "
+          "density does not grow with the norm on the whole ball, or is a truncated Gaussian."),
+    Claim("alignment-support-corrected", SECTION, "1018-1045", "D",
+          "A_t^K lies in the support of f_A where that is the whole ball",
+          partial(alignment_support, laws=_ball_laws),
+          {"V + B": partial(alignment_support, laws=_ball_laws, sign=-1)},
+          "|A^K| <= |A| <= a."),
+    Claim("alignment-density", SECTION, "1047-1100", "D",
+          "the product of f(A_t) / f(A_t^K) is at most 1", alignment_density,
+          {"V + B on the ball": partial(alignment_density, laws=_ball_laws, sign=-1)},
+          "Infinite for the laws of alignment-support (line 1053, “can be obtained directly”); "
+          "the case of a truncated Gaussian is right, with equality exp(-Tr(Sigma^-1 B)/2)."),
+    Claim("alignment-density-corrected", SECTION, "1047-1100", "D",
+          "the same where f does not grow with the norm on the ball, or is a truncated Gaussian",
+          partial(alignment_density, laws=_ball_laws),
+          {"V + B": partial(alignment_density, laws=_ball_laws, sign=-1)},
+          "Factor by factor: |A^K| <= |A|; Gaussian: the exponent is -Tr(Sigma^-1 B)/2."),
+    Claim("jacobian-determinant", SECTION, "1157, 1988-2345", "D",
+          "1 / |det J_A| <= (det V / det(V - B))^(tau/2)", jacobian_determinant,
+          {"exponent (n - d - 2)/2": partial(jacobian_determinant, lost=1.0)},
+          "True, not sharp: the exponent is (tau - d - 1)/2 exactly."),
+    Claim("jacobian-determinant-corrected", SECTION, "1157, 1988-2345", "I",
+          "|det J_A| = (det(V - B) / det V)^((tau - d - 1)/2)", jacobian_exact,
+          {"n/2 as an equality": partial(jacobian_exact, extra=0.0)}),
+    Claim("jacobian-bound", SECTION, "1179-1255", "D",
+          "1 / |det J_A| <= 1 + c_s tau sqrt(f_s delta)", jacobian_bound,
+          {"half of c_s": partial(jacobian_bound, factor=0.5),
+           "the printed chain, at d = tau = 1": partial(jacobian_bound, steps=True)},
+          "True by the exact determinant. The printed chain breaks at d = tau = 1 (step (g), "
+          "Bernoulli's inequality, needs d tau >= 2)."),
+)  # fmt: skip
+"""Checks of this section."""

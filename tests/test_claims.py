@@ -1,0 +1,86 @@
+"""The checks of the paper's claims: their verdicts, and that each of them can fail."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy.stats import binom
+
+from bayesmeta.claims import all_claims
+from bayesmeta.claims.events import coupon_failure
+from bayesmeta.claims.verdict import Level, Point, at_most, counted, equal, estimated, exact, judge
+
+QUICK = Level(quick=True, seed=0, size=1e-6)
+CLAIMS = all_claims()
+VIOLATED = {"alignment-support", "alignment-density"}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_verdict(name: str) -> None:
+    """As recorded; a violated claim comes with a counterexample and a remark."""
+    claim = CLAIMS[name]
+    found = judge(name, claim.check(QUICK))
+    assert found.verdict == ("violated" if name in VIOLATED else "holds"), found
+    assert (found.counterexample is not None) == (name in VIOLATED)
+    assert claim.remark or name not in VIOLATED
+
+
+@pytest.mark.parametrize(
+    ("name", "mutation"), [(name, key) for name, claim in CLAIMS.items() for key in claim.mutations]
+)
+def test_every_check_can_fail(name: str, mutation: str) -> None:
+    """A wrong exponent, a missing factor, a dropped condition: called violated."""
+    assert judge(name, CLAIMS[name].mutations[mutation](QUICK)).verdict == "violated"
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_every_claim_has_a_mutation_and_is_deterministic(name: str) -> None:
+    """The same seed looks at the same points."""
+    claim = CLAIMS[name]
+    assert claim.mutations and claim.kind in "IDPES" and claim.lines
+    assert claim.check(QUICK) == claim.check(QUICK)
+
+
+def test_points_are_judged() -> None:
+    """Below, above, too close to tell; NaN fails; what cannot fail decides nothing."""
+    assert at_most({}, 1.0, 2.0).outcome == "holds"
+    assert at_most({}, 1.0, 2.0).slack == pytest.approx(0.5)
+    assert at_most({}, 2.0, 1.0).outcome == "violated"
+    assert Point({}, math.nan, 1.0).outcome == "violated"
+    assert Point({}, 1.0, 1.5, 0.5, 2.0).outcome == "undecided"
+    assert equal({}, 0.0, 0.0).outcome == "holds"
+    assert judge("x", [exact({}, 0.5, 2.0)]).verdict == "undecided"
+    assert judge("x", [exact({}, 0.5, 2.0), exact({"d": 1}, 0.1, 0.2)]).verdict == "holds"
+    assert judge("x", [Point({}, 1.0, 1.5, 0.5, 2.0), at_most({}, 0, 1)]).verdict == "undecided"
+    bad = judge("x", [at_most({}, 0, 1), at_most({"d": 3}, 2, 1), at_most({"d": 9}, 3, 1)])
+    assert bad.verdict == "violated" and bad.counterexample is not None
+    assert bad.counterexample["d"] == 3 and bad.counterexample["left"] == 2
+    with pytest.raises(ValueError, match="looked nowhere"):
+        judge("x", [])
+
+
+def test_counts_have_exact_intervals() -> None:
+    """Clopper-Pearson: the ends are where so few or so many are just unlikely enough."""
+    point = counted({}, 7, 100, 0.01, 0.01)
+    assert point.outcome == "violated" and point.low is not None and point.high is not None
+    assert binom.sf(6, 100, point.low) == pytest.approx(0.005)
+    assert binom.cdf(7, 100, point.high) == pytest.approx(0.005)
+    assert counted({}, 0, 100, 0.5, 0.01).outcome == "holds"
+    assert counted({}, 0, 100, 1e-3, 0.01).outcome == "undecided"
+    assert counted({}, 100, 100, 1.0, 0.01).vacuous
+
+
+def test_estimates_have_normal_intervals() -> None:
+    """Mean and half width by hand."""
+    import numpy as np
+
+    point = estimated({}, np.array([1.0, 2.0, 3.0, 4.0]), 10.0, 0.05)
+    assert point.left == 2.5 and point.outcome == "holds"
+    assert point.high == pytest.approx(2.5 + 1.959964 * np.sqrt(5 / 3) / 2)
+
+
+def test_directions_never_tried() -> None:
+    """One direction: (1 - p)^n; two: inclusion and exclusion."""
+    assert coupon_failure(1, 0.3, 5) == pytest.approx(0.7**5)
+    assert coupon_failure(2, 0.5, 4) == pytest.approx(2 * 0.75**4 - 0.5**4)
