@@ -13,7 +13,15 @@ from bayesmeta.claims.verdict import Level, Point, at_most, counted, equal, esti
 
 QUICK = Level(quick=True, seed=0, size=1e-6)
 CLAIMS = all_claims()
-VIOLATED = {"alignment-support", "alignment-density"}
+VIOLATED = {
+    "alignment-support",
+    "alignment-density",
+    "noise-density",
+    "shift-bound",
+    "aligned-gram",
+    "density-ratio",
+    "delta-demands",
+}
 
 
 @pytest.mark.parametrize("name", CLAIMS)
