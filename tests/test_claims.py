@@ -21,6 +21,8 @@ VIOLATED = {
     "aligned-gram",
     "density-ratio",
     "delta-demands",
+    "empirical-covariance",
+    "term-b",
 }
 
 
