@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from bayesmeta.checks import InputError
-from bayesmeta.commands import agents, fit, reproduce, study, theory
+from bayesmeta.commands import agents, check, fit, reproduce, study, theory
 from bayesmeta.commands.parsing import Parser
 
 
@@ -33,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="bayesmeta", description="Metalearning linear bandits by prior update.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for command in (reproduce, study, fit, agents, theory):
+    for command in (reproduce, study, fit, check, theory, agents):
         command.add(commands)
     return parser
 

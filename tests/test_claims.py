@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import pytest
 from scipy.stats import binom
 
 from bayesmeta.claims import all_claims
 from bayesmeta.claims.events import coupon_failure
+from bayesmeta.claims.run import POINTS, check_claims, recorded
 from bayesmeta.claims.verdict import Level, Point, at_most, counted, equal, estimated, exact, judge
+from tests.test_cli import run
 
 QUICK = Level(quick=True, seed=0, size=1e-6)
 CLAIMS = all_claims()
@@ -94,3 +98,50 @@ def test_directions_never_tried() -> None:
     """One direction: (1 - p)^n; two: inclusion and exclusion."""
     assert coupon_failure(1, 0.3, 5) == pytest.approx(0.7**5)
     assert coupon_failure(2, 0.5, 4) == pytest.approx(2 * 0.75**4 - 0.5**4)
+
+
+def test_recorded_verdicts_are_those_of_today() -> None:
+    """All claims, quick and full separately; the same verdicts in both, and no more points than the
+    budget was shared among."""
+    found = check_claims(quick=True)
+    assert {one.claim.id: one.verdict.verdict for one in found} == recorded(quick=True)
+    assert set(recorded(quick=False)) == set(CLAIMS)
+    assert sum(one.verdict.points for one in found) < POINTS
+
+
+def test_check_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table, JSON, a counterexample where asked for one claim; exit code 1 where a verdict is not
+    the recorded one."""
+    out = tmp_path / "new" / "claims.json"
+    names = ["term-b", "widening"]
+    assert run("check", "--only", *names, "--json", str(out)) == 0
+    shown = capsys.readouterr().out
+    assert "VIOLATED" in shown and "counterexample" in shown and "1 holds, 1 violated" in shown
+    rows = json.loads(out.read_text())
+    assert [row["id"] for row in rows] == names
+    wanted = {"id", "verdict", "statement", "lines", "slack", "counterexample", "points"}
+    assert all(wanted <= set(row) for row in rows)
+    assert rows[0]["counterexample"]["d"] >= 1 and rows[1]["counterexample"] is None
+    other = {"term-b": "holds", "widening": "holds"}
+    monkeypatch.setattr("bayesmeta.claims.run.recorded", lambda quick: other)
+    assert run("check", "--only", *names) == 1
+    assert "changed: term-b was holds, is violated" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--only", "lemma-42"], "unknown --only 'lemma-42'"),
+        (["--seed", "-1"], "--seed must be at least 0"),
+        (["--quick", "--full"], "not allowed with"),
+    ],
+)
+def test_bad_checks_are_refused(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, exit code 2."""
+    assert run("check", *arguments) == 2
+    error = capsys.readouterr().err
+    assert words in error and len(error.splitlines()) == 1

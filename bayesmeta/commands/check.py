@@ -1,0 +1,83 @@
+"""``bayesmeta check``: which of the paper's claims hold, by how much, and which do not."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bayesmeta.checks import one_of, whole
+
+if TYPE_CHECKING:
+    from bayesmeta.commands.parsing import Subparsers
+
+
+def add(commands: Subparsers) -> None:
+    """Add the command."""
+    check = commands.add_parser(
+        "check",
+        help="check the claims the paper prints",
+        description="Check every claim of the paper that the catalogue lists. Exit code 0 where "
+        "all verdicts are the recorded ones, 1 where one has changed.",
+    )
+    how = check.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="the points that decide (the default)")
+    how.add_argument("--full", action="store_true", help="the whole grid")
+    check.add_argument("--only", nargs="+", default=[], metavar="ID", help="only these claims")
+    check.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts as JSON, too")
+    check.add_argument("--seed", type=int, default=0, help="of the random points (default: 0)")
+    check.set_defaults(command=_check)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from bayesmeta.claims import all_claims
+    from bayesmeta.claims.run import as_json, changed, check_claims
+    from bayesmeta.progress import progress_bar
+    from bayesmeta.records import writable_folder, write_atomically
+
+    quick = not options.full
+    names = list(dict.fromkeys(options.only)) or list(all_claims())
+    for name in names:
+        one_of("--only", name, all_claims())
+    whole("--seed", options.seed)
+    if options.json is not None:
+        writable_folder(options.json.parent)
+    with progress_bar("checking", "claims", len(names)) as show:
+        found = check_claims(names, quick=quick, seed=options.seed, progress=show)
+    console = Console()
+    for section in dict.fromkeys(one.claim.section for one in found):
+        table = Table(
+            title=section, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
+        )
+        for column in ("claim", "lines", "verdict", "slack", "why"):
+            table.add_column(column, no_wrap=column in ("claim", "verdict"))
+        for one in found:
+            if one.claim.section == section:
+                verdict = one.verdict
+                word = verdict.verdict.upper() if verdict.verdict == "violated" else verdict.verdict
+                table.add_row(one.claim.id, one.claim.lines, word, f"{verdict.slack:.2g}",
+                              escape(verdict.why))  # fmt: skip
+        console.print(table)
+    counts = {word: sum(one.verdict.verdict == word for one in found)
+              for word in ("holds", "violated", "undecided")}  # fmt: skip
+    console.print(", ".join(f"{count} {word}" for word, count in counts.items()))
+    for one in found:
+        if one.verdict.verdict == "violated" and options.only:
+            console.print(f"{one.claim.id}: {escape(one.claim.statement)}")
+            console.print(f"  counterexample: {escape(str(one.verdict.counterexample))}")
+            if one.claim.remark:
+                console.print(f"  {escape(one.claim.remark)}")
+    if options.json is not None:
+        text = json.dumps(as_json(found), indent=2, allow_nan=False) + "\n"
+        write_atomically(options.json, lambda to: to.write_text(text))
+        console.print(f"wrote {options.json}")
+    different = changed(found, quick)
+    for name, (before, now) in different.items():
+        console.print(f"changed: {name} was {before}, is {now}")
+    return 1 if different else 0
