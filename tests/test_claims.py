@@ -27,6 +27,13 @@ VIOLATED = {
     "delta-demands",
     "empirical-covariance",
     "term-b",
+    "bad-event-moment",
+    "theorem-1",
+    "prior-dependent-bound",
+    "n0-burn-in",
+    "theorem-2-step",
+    "k2-growth",
+    "n0-growth",
 }
 
 

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from bayesmeta.claims.verdict import Claim
 
-MODULES = ("events", "aligning", "noise", "estimation", "matrices", "tails")
+MODULES = ("events", "aligning", "noise", "estimation", "theorems", "matrices", "tails")
 """The modules of this folder that have ``CLAIMS``."""
 
 
