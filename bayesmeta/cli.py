@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -23,6 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"bayesmeta: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read our output has seen enough
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        return 0
     except KeyboardInterrupt as stop:
         said = f"; {stop}; the same command goes on from there" if stop.args else ""
         print(f"bayesmeta: interrupted{said}", file=sys.stderr)

@@ -40,7 +40,7 @@ _LOOKS = {
     "REML-TS": Look("REML-TS (ours)", "#AA3377", "--", "*"),
     "ML-TS": Look("ML-TS (ours)", "#56B4E9", "--", "x"),
     "HB-TS": Look("HB-TS (ours)", "#332288", (0, (2, 1)), "h"),
-    "HB-mean-TS": Look("HB-mean-TS (ours)", "#882255", (0, (4, 1, 1, 1)), "<"),
+    "HB-mean-TS": Look("HB-mean-TS (ours)", "#999933", (0, (4, 1, 1, 1)), "<"),
 }
 _SPARE = ("#CC79A7", "#56B4E9", "#F0E442", "#332288", "#882255", "#44AA99")
 

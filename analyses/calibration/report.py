@@ -139,8 +139,10 @@ none, the likelihood of statistics being a potential.
 
 ## Data that a learner chose for itself
 
-{DATA["adaptive"]} with a blunt prior, the
-same whatever the truth; {adaptive.sizes["run"]} replications, draws of {diverged(adaptive)} of them
+{DATA["adaptive"]} with the prior N(0, 2 I), the same
+whatever the truth, and the noise known; {adaptive.sizes["run"]} replications, draws of {
+        diverged(adaptive)
+    } of them
 with divergent transitions. How often intervals hold
 the truth: the posterior's central intervals, and the mean of least squares with its Gaussian
 interval (in both coordinates, and along mu, where choosing good actions biases most). Exact 95%

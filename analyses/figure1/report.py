@@ -40,7 +40,7 @@ def summary_table(record: xr.Dataset) -> str:
                 f"{row['raw_covariance_error']:.3f}",
                 f"{row['smallest_eigenvalue']:.3f}",
                 f"{row['not_positive_definite']:g}",
-                "" if row["singular"] is None else f"{row['singular']:g}",
+                "" if row["singular"] is None else f"{row['singular']:.1f}",
                 f"{row['exploration_steps'] / int(record.task[-1]):.1f}",
             ]
             for name, row in summarise(record).items()
@@ -192,7 +192,8 @@ given, so KTS's own interval shows how its runs vary.
 
 KTS_tau and KTS_rescue are references: KTS that explores as Th-MTS_tau does, or as All-MTS does.
 *Raised*: tasks a run whose covariance, eq. (12), was not positive definite and had to be raised;
-*singular*: tasks a run played with a covariance of largest likelihood that is singular.
+*singular*: tasks a run played with a covariance of largest likelihood that is singular. The errors
+of HB-TS are those of the prior it drew for the task, not of its posterior's mean.
 
 REML-TS and ML-TS are ours: they learn the prior by likelihood from all steps, without forced
 exploration, widening or bounds on eigenvalues, after a warm-up of
@@ -238,8 +239,9 @@ Paired within runs:
 
 {bayes_table(bayes)}
 
-Where tasks are few, not knowing the prior should matter most: {few.sizes["run"]} runs of
-{settings_of(few)["tasks"]} tasks (`figure1-few`; All-MTS is still in its warm-up of d^3 tasks).
+Where tasks are few one would expect that knowing how little one knows pays. It does not
+({few.sizes["run"]} runs of {settings_of(few)["tasks"]} tasks, `figure1-few`; All-MTS is still
+in its warm-up of d^3 tasks):
 
 {summary_table(few)}
 

@@ -393,7 +393,7 @@ CLAIMS = (
           "1 / |det J_A| <= (det V / det(V - B))^(tau/2)", jacobian_determinant,
           {"exponent (n - d - 2)/2": partial(jacobian_determinant, lost=1.0)},
           "True, not sharp: the exponent is (tau - d - 1)/2 exactly."),
-    Claim("jacobian-determinant-corrected", SECTION, "1157, 1988-2345", "I",
+    Claim("jacobian-determinant-sharp", SECTION, "1157, 1988-2345", "I",
           "|det J_A| = (det(V - B) / det V)^((tau - d - 1)/2)", jacobian_exact,
           {"n/2 as an equality": partial(jacobian_exact, extra=0.0)}),
     Claim("jacobian-bound", SECTION, "1179-1255", "D",

@@ -64,13 +64,21 @@ def _check(options: argparse.Namespace) -> int:
                 table.add_row(one.claim.id, one.claim.lines, word, f"{verdict.slack:.2g}",
                               escape(verdict.why))  # fmt: skip
         console.print(table)
-    counts = {word: sum(one.verdict.verdict == word for one in found)
-              for word in ("holds", "violated", "undecided")}  # fmt: skip
-    console.print(", ".join(f"{count} {word}" for word, count in counts.items()))
+    ours = ("-corrected", "-sharp")
+    for title, rows in (
+        ("printed", [one for one in found if not one.claim.id.endswith(ours)]),
+        ("ours", [one for one in found if one.claim.id.endswith(ours)]),
+    ):
+        counts = {word: sum(one.verdict.verdict == word for one in rows)
+                  for word in ("holds", "violated", "undecided")}  # fmt: skip
+        if rows:
+            console.print(f"{title}: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
+    console.print("lines are those of the paper's source", style="dim")
     for one in found:
-        if one.verdict.verdict == "violated" and options.only:
+        if options.only:
             console.print(f"{one.claim.id}: {escape(one.claim.statement)}")
-            console.print(f"  counterexample: {escape(str(one.verdict.counterexample))}")
+            if one.verdict.counterexample is not None:
+                console.print(f"  counterexample: {escape(str(one.verdict.counterexample))}")
             if one.claim.remark:
                 console.print(f"  {escape(one.claim.remark)}")
     if options.json is not None:
@@ -78,6 +86,8 @@ def _check(options: argparse.Namespace) -> int:
         write_atomically(options.json, lambda to: to.write_text(text))
         console.print(f"wrote {options.json}")
     different = changed(found, quick)
+    if not different:
+        console.print("all verdicts are the recorded ones")
     for name, (before, now) in different.items():
         console.print(f"changed: {name} was {before}, is {now}")
     return 1 if different else 0

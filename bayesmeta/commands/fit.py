@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bayesmeta.commands.parsing import Subparsers
     from bayesmeta.statistics import TaskStatistics
 
-_DRAWING = ("out", "draws", "tune", "chains", "seed")
+_DRAWING = ("out", "draws", "tune", "chains", "seed", "target_accept")
 """Options of --method posterior."""
 
 
@@ -57,6 +57,9 @@ def add(commands: Subparsers) -> None:
     drawing.add_argument("--tune", type=int, metavar="K", help="before them (default: 500)")
     drawing.add_argument("--chains", type=int, metavar="K", help="default: 4")
     drawing.add_argument("--seed", type=int, metavar="S", help="default: 0")
+    drawing.add_argument(
+        "--target-accept", type=float, metavar="P", help="nearer 1 where draws diverge (0.8)"
+    )
     fit.set_defaults(command=_fit)
 
 
@@ -83,7 +86,8 @@ def _fit(options: argparse.Namespace) -> int:
             )
     for name in _DRAWING:
         if getattr(options, name) is not None and not posterior:
-            raise InputError(f"--{name} is for --method posterior; {options.method} draws nothing")
+            shown = name.replace("_", "-")
+            raise InputError(f"--{shown} is for --method posterior; {options.method} draws nothing")
     for name, least in (("draws", 1), ("tune", 0), ("chains", 1), ("seed", 0)):
         if getattr(options, name) is not None:
             whole(f"--{name}", getattr(options, name), least=least)
@@ -102,7 +106,9 @@ def _fit(options: argparse.Namespace) -> int:
     try:
         return run(stats, noise, options)
     except InputError as error:  # in the words of the command line
-        raise InputError(str(error).replace("noise_sd", "--noise-sd")) from None
+        raise InputError(
+            str(error).replace("noise_sd", "--noise-sd").replace("target_accept", "--target-accept")
+        ) from None
 
 
 def _estimate(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> int:
@@ -145,9 +151,10 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
     from bayesmeta.records import writable_folder, write_together
 
     out = options.out or Path("posterior.nc")
-    if out.suffix != ".nc":
-        raise InputError(f"--out must end in .nc, got {out}")
+    if out.suffix != ".nc" or out.is_dir():
+        raise InputError(f"--out must be a file that ends in .nc, got {out}")
     folder, picture = writable_folder(out.parent), out.with_suffix(".png").name
+    old = [name for name in (out.name, picture) if (folder / name).exists()]
     given = {name: getattr(options, name) for name in _DRAWING[1:]}
     settings = {name: value for name, value in given.items() if value is not None}
     with warnings.catch_warnings():
@@ -161,8 +168,11 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
         }
     )
     if options.json:
-        print(json.dumps(as_json(tree), indent=2, allow_nan=False))
+        files = {"draws": str(folder / out.name), "page": str(folder / picture)}
+        print(json.dumps(as_json(tree) | {"files": files}, indent=2, allow_nan=False))
     else:
-        print_posterior(Console(), tree)
-        print(f"wrote {out.name} and {picture} in {folder}")
+        console = Console()
+        print_posterior(console if console.is_terminal else Console(width=160), tree)
+        replaced = f" (replaced {' and '.join(old)})" if old else ""
+        print(f"wrote {out.name} and {picture} in {folder}{replaced}")
     return 0 if tree.attrs["trusted"] else 1

@@ -42,8 +42,8 @@ class Diagnosis(tuple[Check, ...]):
     __repr__ = __str__
 
 
-_MORE = "draw more (draws=, tune=)"
-_GEOMETRY = "raise target_accept, or use the fused or the noncentred model"
+_MORE = "draw more (draws, tune)"
+_GEOMETRY = "raise target_accept (0.95), or give a prior that says more"
 
 
 def diagnose(tree: xr.DataTree) -> Diagnosis:

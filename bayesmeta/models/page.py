@@ -34,7 +34,7 @@ def posterior_page(tree: xr.DataTree) -> Figure:
             known = float(values.std()) <= 1e-9 * float(np.abs(values).max())
             _density(axes, values, before[part].isel(feature=i).values.ravel(), part == "sd", known)
             symbol = r"$\mu$" if part == "mu" else r"$\sqrt{\Sigma_{ii}}$"
-            axes.set_title(f"{symbol} of {name}: {what} of tasks", fontsize=9.5, loc="left")
+            axes.set_title(f"{symbol} of {name[:24]}: {what} of tasks", fontsize=9.5, loc="left")
     if noisy:
         axes = figure.add_subplot(grid[d, 0])
         _density(axes, after["sigma"].values.ravel(), before["sigma"].values.ravel(), True, False)
@@ -48,7 +48,11 @@ def posterior_page(tree: xr.DataTree) -> Figure:
     _ranks(figure.add_subplot(grid[half : rows - 1, 2]), after)
     _verdict(figure.add_subplot(grid[rows - 1, 2]), tree)
     n = tree["observed_data"].sizes["task"]
-    figure.suptitle(f"The prior of {n} tasks, before and after their data", fontsize=12)
+    trust = "" if diagnose(tree) else " — DO NOT TRUST THESE DRAWS"
+    drawn = f"{after.sizes['chain']} x {after.sizes['draw']} draws"
+    figure.suptitle(
+        f"The prior of {n} tasks, before and after their data ({drawn}){trust}", fontsize=12
+    )
     figure.supxlabel(
         "filled: posterior    dashed: prior    bar and dot: 95% interval and mean of the "
         "posterior    in the units of the data",
@@ -84,7 +88,7 @@ def _density(axes: Axes, after: Array, before: Array, positive: bool, known: boo
     ends = np.quantile(after, [0.025, 0.975])
     axes.plot(ends, [-0.07 * top] * 2, color=_INK, linewidth=2.2, solid_capstyle="butt")
     axes.plot(after.mean(), -0.07 * top, "o", color=_INK, markersize=5)
-    axes.set(xlim=(low, high), ylim=(-0.16 * top, 1.12 * top))
+    axes.set(xlim=(low, high), ylim=(-0.16 * top, 1.4 * top))
     axes.annotate(
         f"{after.mean():.4g}  [{ends[0]:.4g}, {ends[1]:.4g}]", (0.99, 0.97),
         xycoords="axes fraction", ha="right", va="top", fontsize=8.5,
@@ -139,7 +143,8 @@ def _ranks(axes: Axes, after: xr.Dataset) -> None:
     axes.axhline(1, color="#999999", linewidth=0.8)
     axes.set(xlim=(0, 1), ylim=(0, most), xlabel="rank among the draws of all chains",
              ylabel="share (1 is even)")  # fmt: skip
-    title = f"Do {chains} chains agree? {label}, the worst".replace("$", r"\$")
+    label = label if len(label) <= 30 else f"{label[:29]}…"
+    title = f"Do {chains} chains agree? {label}".replace("$", r"\$")
     axes.set_title(title, fontsize=9.5, loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

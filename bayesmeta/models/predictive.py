@@ -133,6 +133,11 @@ def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:
     """
     import xarray as xr
 
+    if "observed_data" not in tree.children:
+        raise InputError(
+            "the tree has no observed_data, which sample_posterior keeps; draw with it (PyMC keeps "
+            "nothing of a likelihood that is a potential)"
+        )
     if not {"count", "energy"} <= set(tree["observed_data"].to_dataset().data_vars):
         raise InputError(
             "the likelihood of a task needs its count and energy (steps and sum of squared "

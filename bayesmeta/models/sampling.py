@@ -86,6 +86,8 @@ def sample_posterior(
     try:
         tree = run(problem, settings, progress)
     except RuntimeError as error:  # nutpie's, from deep inside
+        if "initial" not in str(error).lower():
+            raise
         text = " ".join(str(error).split())[:200]
         raise InputError(
             f"no chain could start ({text}); give a prior in the units of the data, or look for "
@@ -172,7 +174,9 @@ def _for_nutpie(
 
     return from_pyfunc(
         ready.size, make_density, make_expand, [np.dtype("float64")] * len(names), shapes, names,
-        coords=coords_of(problem), dims=dict(ready.dims), make_initial_point_fn=begin,
+        coords={name: [str(label) for label in labels]  # nutpie takes text
+                for name, labels in coords_of(problem).items()},
+        dims=dict(ready.dims), make_initial_point_fn=begin,
     )  # fmt: skip
 
 
@@ -209,6 +213,7 @@ def draw_chain(
 def _with_nutpie(problem: Problem, settings: dict[str, Any], progress: bool) -> xr.DataTree:
     """Draw with nutpie; the bar counts the draws of all chains."""
     import nutpie
+    import xarray as xr
 
     with waiting("compiling the model, once for its kind") if progress else nullcontext():
         start, jitter = starting_point(problem, compiled(problem))
@@ -237,7 +242,11 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progress: bool) -> 
             show(total)
     if short:  # nutpie hands out what it has when it is interrupted
         raise KeyboardInterrupt
-    return _tidied(tree)
+    tidy = _tidied(tree)
+    if "task" in tidy["posterior"].coords:
+        draws = tidy["posterior"].to_dataset().assign_coords(task=problem.stats.task_labels)
+        tidy["posterior"] = xr.DataTree(draws)
+    return tidy
 
 
 def starting_point(problem: Problem, ready: Compiled) -> tuple[Array, Array]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Tasks printed; all of them are in the JSON."""
+WIDE = 3
+"""Features up to which tasks are printed: more do not fit a terminal."""
 
 
 class Row(NamedTuple):
@@ -106,7 +108,6 @@ def _plain(value: Any) -> Any:
 def print_posterior(console: Console, tree: xr.DataTree) -> None:
     """Tables of the posterior, of the tasks, and the verdict."""
     from rich import box
-    from rich.markup import escape
     from rich.table import Table
 
     def table(title: str, columns: list[str]) -> Table:
@@ -124,9 +125,13 @@ def print_posterior(console: Console, tree: xr.DataTree) -> None:
     )
     for row in summary_rows(tree):
         numbers = [f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)]
-        shown.add_row(escape(row.quantity), *numbers, f"{row.ess:.0f}", f"{row.rhat:.3f}")
+        shown.add_row(_short(row.quantity, 40), *numbers, f"{row.ess:.0f}", f"{row.rhat:.3f}")
     console.print(shown)
-    columns = [part for name in found["features"] for part in (escape(name), "± sd")]
+    if len(found["features"]) > WIDE:
+        console.print(f"{found['tasks']} tasks, {len(found['features'])} features: --json has them")
+        console.print(str(diagnose(tree)), markup=False, highlight=False)
+        return
+    columns = [part for name in found["features"] for part in (_short(name, 16), "± sd")]
     tasks = table("Tasks given the data", ["task", *columns])
     for one in found["task_estimates"][:SHOWN]:
         cells = [
@@ -134,12 +139,19 @@ def print_posterior(console: Console, tree: xr.DataTree) -> None:
             for pair in zip(one["mean"], one["sd"], strict=True)
             for value in pair
         ]  # fmt: skip
-        tasks.add_row(escape(one["task"]), *cells)
+        tasks.add_row(_short(one["task"], 16), *cells)
     console.print(tasks)
     console.print("± sd: the doubt about the prior included")
     if found["tasks"] > SHOWN:
         console.print(f"and {found['tasks'] - SHOWN} more tasks; --json has them all")
     console.print(str(diagnose(tree)), markup=False, highlight=False)
+
+
+def _short(text: str, most: int) -> str:
+    """A label as it is, not as markup, and cut rather than the numbers beside it."""
+    from rich.markup import escape
+
+    return escape(text if len(text) <= most else f"{text[: most - 1]}…")
 
 
 def write_tree(tree: xr.DataTree, path: Path) -> None:
