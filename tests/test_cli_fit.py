@@ -75,7 +75,11 @@ def test_a_known_noise_and_many_tasks(tmp_path: Path, capsys: pytest.CaptureFixt
         (None, ["--plot", "picture.txt"], ["--plot must end in .png"]),
         (None, ["--draws", "10"], ["--draws is for --method posterior"]),
         (None, ["--method", "posterior", "--draws", "0"], ["--draws must be at least 1"]),
-        (None, ["--method", "posterior", "--out", "a.csv"], ["--out must end in .nc"]),
+        (
+            None,
+            ["--method", "posterior", "--out", "a.csv"],
+            ["--out must be a file that ends in .nc"],
+        ),
         (None, ["--method", "posterior", "--plot", "a.png"], ["a page beside --out"]),
         (None, ["--widening", "3"], ["--widening is for --method moment-widened"]),
         (None, ["--reward", "Days"], ["fit all rewards exactly"]),
