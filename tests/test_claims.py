@@ -153,3 +153,15 @@ def test_bad_checks_are_refused(
     assert run("check", *arguments) == 2
     error = capsys.readouterr().err
     assert words in error and len(error.splitlines()) == 1
+
+
+def test_mutations_of_violated_claims_start_where_the_claim_holds() -> None:
+    """The same points without the mutation hold, so it is the mutation that is noticed."""
+    from bayesmeta.claims.theorems import bad_event_moment, n0_burn_in, theorem_2_step
+
+    for points in (
+        bad_event_moment(QUICK, ells=(2.0,)),
+        n0_burn_in(QUICK, sigmas=(1.0,)),
+        theorem_2_step(QUICK, both=False),
+    ):
+        assert judge("x", points).verdict == "holds"

@@ -98,7 +98,7 @@ def term_b_corrected(level: Level, two: float = 2.0) -> list[Point]:
         for eta in level.pick((0.1, 1e-6), (0.9, 0.5, 0.1, 1e-3, 1e-6, 1e-12)):
             log = -math.log(eta)
             far = d + 2 * math.sqrt(d * log) + two * log
-            fail = float(chi2.sf(1 + far, d)) if d == 1 else float(chi2.sf(min(far, far + 1), d))
+            fail = float(chi2.sf(1 + far if d == 1 else far, d))
             points.append(exact({"d": d, "eta": eta}, fail, eta))
     return points
 

@@ -130,10 +130,7 @@ def nonzero_eigenvalues(level: Level, transposed: bool = False) -> list[Point]:
     for where, rng in _cases(level, "nonzero-eigenvalues"):
         m, n = where["d"], where["d"] + 2
         a, b = rng.standard_normal((m, n)), rng.standard_normal((n, m))
-        other = a.T @ b.T if transposed else b @ a
-        first = a @ b
-        if transposed:
-            other = a.T @ a  # the eigenvalues of another matrix
+        first, other = a @ b, a.T @ a if transposed else b @ a
         points.append(equal(where, _gap(_traces(first), _traces(other)), 1e-8))
         zeros = int((np.abs(np.linalg.eigvals(b @ a)) < 1e-9 * np.abs(b @ a).max()).sum())
         points.append(equal({**where, "zeros": zeros}, float(zeros != n - m), 0.5))
