@@ -160,7 +160,8 @@ def test_benchmarks_meet_their_marks() -> None:
     assert full["speedup"] >= 1.8
     for row in trivial.values():
         assert row["cells"] == 10_000 and row["ms_a_cell"] < 15
-        assert row["late_MiB"] < row["early_MiB"] + 16
+        growth = (row["late_MiB"] - row["early_MiB"]) / 8000 * 1024  # kB a cell, from 10% to 90%
+        assert growth < (4 if row is trivial["dask"] else 2)  # Dask's client keeps a little of each
     assert results["import"]["ratio"] <= 2
     estep, reml, fits = (results["likelihood"][part] for part in ("estep", "statsmodels", "growth"))
     assert estep["kernel_us"] <= 0.35 and estep["ratio"] >= 6
@@ -172,14 +173,15 @@ def test_benchmarks_meet_their_marks() -> None:
 
 
 def test_posterior_benchmarks_meet_their_marks() -> None:
-    """10,000 tasks in two minutes, a second fit at once. The effective draws of the usual model are
-    exceeded about twentyfold (25 were wanted, and are not reached in this record). All models
-    agree: of the differences between means and standard deviations of all entries, in Monte-Carlo
-    errors, none is larger than the largest of so many normals with probability 1% (Bonferroni)."""
+    """At least 25 times the effective draws a second of the usual model, both compiled and sampled
+    by nutpie; 10,000 tasks in two minutes; a second fit at once. All models agree: of the
+    differences between means and standard deviations of all entries, in Monte-Carlo errors, none is
+    larger than the largest of so many normals with probability 1% (Bonferroni)."""
     found = json.loads((ROOT / "benchmarks" / "results.json").read_text())["posterior"]
     each = {name: one["ess_per_second"] for name, one in found["contenders"].items()}
-    assert each["fused, nutpie"] >= 15 * each["non-centred, nutpie"]
-    assert {"collapsed, plain graph, nutpie", "fused, PyMC's sampler"} <= set(each)
+    assert each["fused, nutpie"] >= 25 * each["non-centred, nutpie"]
+    beside = {"collapsed, plain graph, nutpie", "fused, PyMC's sampler", "fused, sample_posterior"}
+    assert beside <= set(each)
     assert all(one["rhat"] < 1.02 for one in found["contenders"].values())
     assert found["large"]["tasks"] == 10_000 and found["large"]["seconds"] < 120
     assert found["large"]["trusted"] == 1
