@@ -7,6 +7,7 @@ within runs, since all agents of a run meet the same tasks, actions and noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -187,6 +188,30 @@ def orderings(record: xr.Dataset) -> list[Comparison]:
         for name in learned[1:]
     ]
     return found
+
+
+def run_by_run(
+    record: xr.Dataset, agents: Sequence[str], learners: Sequence[str], unit: float
+) -> dict[str, dict[str, list[float]]]:
+    """What Section 6 speaks of, by measure and agent, a number for every run: ``total`` and
+    ``last_half`` regret over ``unit``; of learners the last ``mean_error``, ``covariance_error``
+    and ``raw_covariance_error``, and the ``slope`` of ``error_slopes``."""
+    total = cumulative(record)
+    last = int(total.task[-1])
+    regret = total.cumulative_regret / unit
+    end, half = regret.isel(task=-1), regret.sel(task=last // 2)
+    found = {
+        "total": {name: end.sel(agent=name).values for name in agents},
+        "last_half": {name: (end - half).sel(agent=name).values for name in agents},
+        "slope": {name: error_slopes(total, name) for name in learners},
+    }
+    for measure in ("mean_error", "covariance_error", "raw_covariance_error"):
+        values = total[measure].isel(task=-1)
+        found[measure] = {name: values.sel(agent=name).values for name in learners}
+    return {
+        measure: {name: [float(f"{value:.10g}") for value in values] for name, values in by.items()}
+        for measure, by in found.items()
+    }
 
 
 def error_slopes(record: xr.Dataset, agent: str) -> Array:

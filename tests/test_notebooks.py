@@ -18,7 +18,7 @@ def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 def test_there_are_notebooks() -> None:
     """The folder is where the tests look for it."""
-    assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03"]
+    assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -9,13 +9,21 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from bayesmeta.agents import BAYESIAN, OURS, ROSTER
+from bayesmeta.agents import BAYESIAN, FIGURE_1, OURS, ROSTER
 from bayesmeta.environment import paper_family
 from bayesmeta.plots import figure_1
 from bayesmeta.records import cumulative, read_record, settings_of, write_atomically
 from bayesmeta.studies.figure1 import DRAWN, LEARNERS, with_recorded
 from bayesmeta.studies.report import from_interval, table, with_ends, write_block
-from bayesmeta.summaries import Interval, error_slopes, interval, normaliser, orderings, summarise
+from bayesmeta.summaries import (
+    Interval,
+    error_slopes,
+    interval,
+    normaliser,
+    orderings,
+    run_by_run,
+    summarise,
+)
 
 HERE = Path(__file__).parent
 RECORDS = ("figure1", "fair", "orderings", "ids", "definiteness", "bayes", "few")
@@ -46,6 +54,14 @@ def summary_table(record: xr.Dataset) -> str:
             for name, row in summarise(record).items()
         ],
     )  # fmt: skip
+
+
+def section_6(record: xr.Dataset) -> str:
+    """The runs that the check of Section 6's claims is made on, as package data."""
+    unit = normaliser(record)
+    found = {"study": "figure1-orderings", "tasks": int(record.task[-1]), "unit": unit,
+             **run_by_run(record, FIGURE_1, LEARNERS, unit)}  # fmt: skip
+    return json.dumps(found) + "\n"
 
 
 def orderings_table(record: xr.Dataset) -> str:
@@ -362,6 +378,8 @@ def main() -> None:
     write_atomically(HERE / "figure1.png", lambda to: figure.savefig(to, dpi=110))
     text = json.dumps(summarise(record), indent=2) + "\n"
     write_atomically(HERE / "summary.json", lambda to: to.write_text(text))
+    data = HERE.parent.parent / "bayesmeta" / "claims" / "section6.json"
+    write_atomically(data, lambda to: to.write_text(section_6(records["orderings"])))
     page, block = readme(records), main_block(records)
     write_atomically(HERE / "README.md", lambda to: to.write_text(page))
     write_block(HERE.parent.parent / "README.md", "figure1", block)

@@ -6,7 +6,20 @@ from importlib import import_module
 
 from bayesmeta.claims.verdict import Claim
 
-MODULES = ("events", "aligning", "noise", "estimation", "theorems", "matrices", "tails")
+MODULES = (
+    "events",
+    "aligning",
+    "jacobian",
+    "noise",
+    "least_squares",
+    "terms",
+    "estimation",
+    "theorems",
+    "meta",
+    "experiment",
+    "matrices",
+    "tails",
+)
 """The modules of this folder that have ``CLAIMS``."""
 
 

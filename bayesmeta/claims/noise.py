@@ -67,12 +67,21 @@ def alignment_mean(level: Level, dropped: bool = False) -> list[Point]:
     return points
 
 
-def noise_density(level: Level, power: str = "tau", scaled: bool = False) -> list[Point]:
+_CASES = ((1, 1, 1.0), (1, 1, 0.01), (1, 2, 1.0), (2, 4, 1.0), (2, 4, 3.0), (5, 9, 0.3))
+_SQUARE = ((1, 1, 1.0), (2, 2, 1.0))  # d = tau and sigma = 1, where nothing is lost
+
+
+def noise_density(
+    level: Level,
+    power: str = "tau",
+    scaled: bool = False,
+    cases: tuple[tuple[int, int, float], ...] = _CASES,
+    two: float = 2.0,
+) -> list[Point]:
     """The density written for S given the actions against that of N(0, sigma^2 V), the law of
     A' Xi: printed exp(-|S|^2/2) / sqrt((2 pi)^tau det V)."""
     rng = level.rng("noise-density")
     points = []
-    cases = [(1, 1, 1.0), (1, 1, 0.01), (1, 2, 1.0), (2, 4, 1.0), (2, 4, 3.0), (5, 9, 0.3)]
     for d, tau, sigma in cases:
         actions = rng.standard_normal((tau, d))
         gram = actions.T @ actions
@@ -80,7 +89,7 @@ def noise_density(level: Level, power: str = "tau", scaled: bool = False) -> lis
         square = float(s @ np.linalg.solve(gram, s))
         count = tau if power == "tau" else d
         variance = sigma**2 if scaled else 1.0
-        printed = -0.5 * (square / variance + count * math.log(2 * math.pi * variance))
+        printed = -0.5 * (square / variance + count * math.log(two * math.pi * variance))
         printed -= 0.5 * float(np.linalg.slogdet(gram)[1])
         law = float(multivariate_normal.logpdf(s, np.zeros(d), sigma**2 * gram))
         points.append(equal({"d": d, "tau": tau, "sigma": sigma}, abs(printed - law), 1e-8))
@@ -96,7 +105,7 @@ def noise_jacobian(level: Level, sign: int = 1) -> list[Point]:
         low = float(np.linalg.eigvalsh(gram)[0])
         near = gap * min(1.0, 0.5 * low / float(np.linalg.norm(gap, 2)))
         turn = symmetric_power(gram + sign * near, 0.5) @ symmetric_power(gram, -0.5)
-        points.append(at_most(where, -float(np.linalg.slogdet(turn)[1]), 0.0, 1e-9))
+        points.append(at_most(where, 1.0, float(np.exp(np.linalg.slogdet(turn)[1])), 1e-9))
     return points
 
 
@@ -207,11 +216,20 @@ def _largest(holds: Callable[[float], bool], top: float) -> float:
     return low
 
 
-def shift_bound(level: Level, corrected: bool = False, factor: float = 2.0) -> list[Point]:
+def _all(edge: Edge) -> bool:
+    return True
+
+
+def shift_bound(
+    level: Level,
+    corrected: bool = False,
+    factor: float = 2.0,
+    keep: Callable[[Edge], bool] = _all,
+) -> list[Point]:
     """|G|^2_{(V^K)^-1} <= 2 c_s delta (f_m + c_1 d f_s) / d; corrected: times sigma^2 kappa with
     kappa = 1 / (1 - c_s sqrt(f_s delta) / d)."""
     points = []
-    for edge in _edges(level, corrected):
+    for edge in filter(keep, _edges(level, corrected)):
         left = edge.shift**2 / edge.aligned
         right = factor * edge.c_s * edge.total
         if corrected:
@@ -221,12 +239,16 @@ def shift_bound(level: Level, corrected: bool = False, factor: float = 2.0) -> l
 
 
 def aligned_gram(
-    level: Level, corrected: bool = False, share: float = 1.0, whole: bool = False
+    level: Level,
+    corrected: bool = False,
+    share: float = 1.0,
+    whole: bool = False,
+    keep: Callable[[Edge], bool] = _all,
 ) -> list[Point]:
     """lambda_min(V^K) >= lambda_A d / 2, where it is used; corrected: times 1 - c_s sqrt(f_s
     delta) / d."""
     points = []
-    for edge in _edges(level, corrected):
+    for edge in filter(keep, _edges(level, corrected)):
         bound = edge.action_min if whole else edge.action_min / 2
         if corrected:
             bound *= 1 - share * edge.c_s * edge.cov
@@ -242,11 +264,16 @@ def largest_log_ratio(edge: Edge) -> float:
     return g * g / 2 + g * turn * far + (turn**2 - 1) * far**2 / 2
 
 
-def density_ratio(level: Level, corrected: bool = False, factor: float = 6.0) -> list[Point]:
+def density_ratio(
+    level: Level,
+    corrected: bool = False,
+    factor: float = 6.0,
+    keep: Callable[[Edge], bool] = _all,
+) -> list[Point]:
     """The ratio is at most 1 + 6 sqrt(c_xi^2 c_s delta (f_m + c_1 d f_s)) + c_xi^2 c_s sqrt(f_s
     delta), as it is used; corrected: c_xi without its sigma, in M as well."""
     points = []
-    for edge in _edges(level, corrected):
+    for edge in filter(keep, _edges(level, corrected)):
         c = edge.c_xi(corrected)
         right = factor * c * math.sqrt(edge.c_s * edge.total) + c**2 * edge.c_s * edge.cov
         points.append(at_most(edge.where, largest_log_ratio(edge), math.log1p(right), 1e-9))
@@ -318,16 +345,32 @@ def m_tilde_suffices(level: Level, raised: bool = True) -> list[Point]:
     return points
 
 
+def _one(edge: Edge) -> bool:
+    return edge.sigma == 1
+
+
+def _below_one(edge: Edge) -> bool:
+    return edge.sigma == 0.9 and edge.cov == 0
+
+
+def _right_covariance(edge: Edge) -> bool:
+    return edge.cov == 0
+
+
 CLAIMS = (
     Claim("alignment-mean", SECTION, "1276-1445", "I",
           "mu-tilde and S^K(S^M) bring both learners to the same mean", alignment_mean,
           {"B (theta - mu) dropped": partial(alignment_mean, dropped=True)}),
     Claim("noise-density", SECTION, "1494, 1586, 1607, 1829-1851", "I",
           "S given A has density exp(-|S|^2_{V^-1}/2) / sqrt((2 pi)^tau det V)", noise_density,
-          {"d for tau, still without sigma": partial(noise_density, power="d")},
+          {"pi for 2 pi, where d = tau": partial(noise_density, cases=_SQUARE, two=1.0)},
           "The law is N(0, sigma^2 V) in d dimensions, as line 1390 says: sigma^2 and the "
           "dimension are lost at line 1494. The constants cancel between two such densities, the "
-          "missing 1/sigma^2 in the exponent does not: see density-ratio and theorem-1."),
+          "missing 1/sigma^2 in the exponent does not: see density-ratio and theorem-1.",
+          partial(noise_density, cases=_SQUARE),
+          survives="The lost constants cancel in the ratio of two such densities; the lost "
+          "1/sigma^2 does not. Theorem 1 survives for sigma >= 1, and for all sigma with 5 "
+          "ln(dT/delta) for c_xi^2."),
     Claim("noise-density-corrected", SECTION, "1494", "I",
           "S given A has density exp(-|S|^2_{V^-1}/(2 sigma^2)) / sqrt((2 pi sigma^2)^d det V)",
           partial(noise_density, power="d", scaled=True),
@@ -336,10 +379,13 @@ CLAIMS = (
           {"V^K - B": partial(noise_jacobian, sign=-1)}),
     Claim("shift-bound", SECTION, "1670-1698", "D",
           "|G|^2 in the norm of (V^K)^-1 is at most 2 c_s delta (f_m + c_1 d f_s) / d", shift_bound,
-          {"1 for 2": partial(shift_bound, factor=1.0)},
+          {"0.5 for 2, where sigma = 0.9": partial(shift_bound, factor=0.5, keep=_below_one)},
           "Two slips. Step (c), line 1688, loses sigma^2: 2 sigma^4 / (lambda_min^2 lambda_A d/2) "
           "is 2 sigma^2 c_s / d. And E_v bounds V, not V^K = V - B (see aligned-gram). Units tell: "
-          "the left side changes with those of rewards, the right does not."),
+          "the left side changes with those of rewards, the right does not.",
+          partial(shift_bound, keep=_below_one),
+          survives="density-ratio survives as printed for sigma >= 1, and with 5 ln(dT/delta) "
+          "for c_xi^2 for all sigma; so does Theorem 1."),
     Claim("shift-bound-corrected", SECTION, "1670-1698", "D",
           "the same times sigma^2 / (1 - c_s sqrt(f_s delta) / d)",
           partial(shift_bound, corrected=True),
@@ -347,9 +393,12 @@ CLAIMS = (
           "The printed lines with aligned-gram-corrected."),
     Claim("aligned-gram", SECTION, "1688-1760", "D",
           "lambda_min(V^K) >= lambda_A d / 2 where lines 1687 and 1752 use it", aligned_gram,
-          {"without its factor 1/2": partial(aligned_gram, whole=True)},
+          {"without its factor 1/2": partial(aligned_gram, whole=True, keep=_right_covariance)},
           "E_v speaks of V = V^K + B. Step (a) at line 1304 then drops E_v altogether, and over "
-          "all V^K > 0 the ratio has no bound; keep E_v until it is bounded."),
+          "all V^K > 0 the ratio has no bound; keep E_v until it is bounded.",
+          partial(aligned_gram, keep=_right_covariance),
+          survives="density-ratio-corrected: the lost factor is at most 1.19, which its slack "
+          "covers."),
     Claim("aligned-gram-corrected", SECTION, "1688-1760", "D",
           "lambda_min(V^K) >= (lambda_A d / 2)(1 - c_s sqrt(f_s delta) / d)",
           partial(aligned_gram, corrected=True),
@@ -358,9 +407,12 @@ CLAIMS = (
     Claim("density-ratio", SECTION, "1582-1810", "D",
           "the ratio of the densities of S and S^K is at most "
           "1 + 6 sqrt(c_xi^2 c_s) (…) + c_xi^2 c_s sqrt(f_s delta)", density_ratio,
-          {"0.5 for 6": partial(density_ratio, factor=0.5)},
+          {"0.5 for 6, where sigma = 1": partial(density_ratio, factor=0.5, keep=_one)},
           "Under the law the model implies the exponent has 1 / sigma^2 (line 1494 lost it), so "
-          "the claim fails for sigma < 1; for sigma >= 1 it follows from the corrected one."),
+          "the claim fails for sigma < 1; for sigma >= 1 it follows from the corrected one.",
+          partial(density_ratio, keep=_one),
+          survives="Theorem 1 survives for sigma >= 1, and for all sigma with 5 ln(dT/delta) for "
+          "c_xi^2."),
     Claim("density-ratio-corrected", SECTION, "1582-1810", "D",
           "the same with 5 ln(dT/delta) for c_xi^2, in M as well, where V >= lambda_A d / 2",
           partial(density_ratio, corrected=True),
@@ -381,7 +433,8 @@ CLAIMS = (
           {"9 for 18": lambda level: demand_four(level, 9.0)},
           "(iv) holds, tightly. (iii) fails for small sigma: (iv) gives sqrt(c_s (…)) <= 1 / (3 "
           "c_xi), which is at most c_xi d only if 3 d c_xi^2 >= 1. (i) and (ii) hold as <=, not as "
-          "<, at delta = 1/M."),
+          "<, at delta = 1/M.", demand_four,
+          survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2, where (iii) holds."),
     Claim("delta-demands-corrected", SECTION, "1906-1965", "D",
           "the same with 5 ln(dT/delta) for c_xi^2", partial(delta_demands, corrected=True),
           {"9 for 18": lambda level: demand_four(level, 9.0)},

@@ -48,6 +48,17 @@ def check_claims(
     return found
 
 
+def grouped_ids(ids: Iterable[str]) -> dict[str, list[str]]:
+    """What the paper prints, printed statements taken literally where their use asks for less, and
+    ours: corrections and sharpenings."""
+    groups: dict[str, list[str]] = {"printed": [], "read literally": [], "ours": []}
+    for name in ids:
+        kind = name.rpartition("-")[2]
+        title = {"corrected": "ours", "sharp": "ours", "literal": "read literally"}.get(kind)
+        groups[title or "printed"].append(name)
+    return groups
+
+
 def recorded(quick: bool) -> dict[str, str]:
     """The verdicts of the recorded run, by id."""
     text = files("bayesmeta.claims").joinpath("recorded.json").read_text()
@@ -73,7 +84,7 @@ def as_json(found: list[Checked]) -> list[dict[str, Any]]:
         verdict.pop("id")
         row = {"id": one.claim.id, "section": one.claim.section, "kind": one.claim.kind,
                "statement": one.claim.statement, "lines": one.claim.lines,
-               "remark": one.claim.remark, **verdict}  # fmt: skip
+               "remark": one.claim.remark, "survives": one.claim.survives, **verdict}  # fmt: skip
         out.append({key: _plain(value) for key, value in row.items()})
     return out
 

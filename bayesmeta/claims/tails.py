@@ -6,8 +6,8 @@ import math
 from functools import partial
 
 import numpy as np
-from scipy.special import erfcx
-from scipy.stats import binom, chi2
+from scipy.special import erfcx, logsumexp
+from scipy.stats import binom, chi2, norm
 
 from bayesmeta.claims.verdict import Claim, Level, Point, at_most, exact
 
@@ -64,13 +64,25 @@ def gaussian_tail(level: Level, cube: float = 1.0, upper: float = 1.0) -> list[P
 
 
 def vector_tail(level: Level, two: float = 2.0) -> list[Point]:
-    """P(|x|^2 > s^2 (d + 2 sqrt(d t) + 2 t)) <= exp(-t) for s-sub-Gaussian x; a Gaussian one has
-    the chi-squared law. (Printed for A x; A = I here, as the paper uses it.)"""
+    """P(|A x|^2 > s^2 (Tr S + 2 sqrt(Tr(S^2) t) + 2 |S| t)) <= exp(-t), S = A'A, for s-sub-Gaussian
+    x: a Gaussian one. With A = I, as the paper uses it, |x|^2 is chi-squared; with two different
+    eigenvalues a sum of two, integrated numerically."""
     points = []
     for d in (1, 2, 5, 10):
         for t in np.geomspace(0.01, 300, level.pick(8, 60)):
             fail = float(chi2.logsf(d + 2 * math.sqrt(d * t) + two * t, d))
-            points.append(Point({"d": d, "t": float(t)}, fail, -float(t)))
+            points.append(Point({"d": d, "t": float(t)}, fail, -float(t), logs=True))
+    z = np.linspace(-12, 12, 20_001)
+    weight = norm.logpdf(z) + math.log(z[1] - z[0])
+    for other in (0.5, 0.1, 1e-3):
+        for d in (2, 5, 10):  # eigenvalues 1 (d - 1 times) and ``other``
+            for t in np.geomspace(0.01, 100, level.pick(4, 15)):
+                root = math.sqrt((d - 1 + other**2) * t)
+                far = d - 1 + other + 2 * root + two * t
+                rest = chi2.logsf(np.maximum(far - other * z * z, 0.0), d - 1)
+                where = {"d": d, "t": float(t), "eigenvalues": [1.0, other]}
+                fail = float(logsumexp(weight + rest))
+                points.append(Point(where, fail, -float(t), logs=True))
     return points
 
 
@@ -83,7 +95,8 @@ CLAIMS = (
           {"1 for 8": partial(matrix_hoeffding, eight=1.0)},
           "True with 2 in place of 8 as well (Mackey et al. 2014)."),
     Claim("vector-tail", SECTION, "3460-3475", "P",
-          "P(|x|^2 > s^2 (d + 2 sqrt(d t) + 2t)) <= exp(-t) for sub-Gaussian x", vector_tail,
+          "P(|Ax|^2 > s^2 (Tr S + 2 sqrt(Tr(S^2) t) + 2 |S| t)) <= exp(-t) for sub-Gaussian x",
+          vector_tail,
           {"1 for 2 before t": partial(vector_tail, two=1.0)}, "Hsu, Kakade and Zhang (2012)."),
     Claim("gaussian-tail", SECTION, "3477-3495", "P",
           "(1/t - 1/t^3) phi(t) <= P(Z > t) <= phi(t) / t", gaussian_tail,

@@ -37,7 +37,8 @@ class Point(NamedTuple):
     """One place where a claim was looked at: ``left`` <= ``right`` is claimed.
 
     ``low`` and ``high`` enclose ``left`` where it was measured; ``counts`` says from what. A right
-    side that cannot be exceeded (a probability of 1 or more) makes the point vacuous.
+    side that cannot be exceeded (a probability of 1 or more) makes the point vacuous. With
+    ``logs`` both sides are logarithms of probabilities that may be too small for a number.
     """
 
     where: dict[str, Any]
@@ -47,6 +48,7 @@ class Point(NamedTuple):
     high: float | None = None
     counts: tuple[int, int] | None = None
     vacuous: bool = False
+    logs: bool = False
 
     @property
     def outcome(self) -> Outcome:
@@ -60,6 +62,8 @@ class Point(NamedTuple):
     @property
     def slack(self) -> float:
         """1 - left / right: 0 where the claim is tight, negative where it fails."""
+        if self.logs:
+            return -math.expm1(min(self.left - self.right, 700.0))
         if self.right == 0:
             return 0.0 if self.left <= 0 else -math.inf
         if math.isinf(self.right):
@@ -75,7 +79,9 @@ class Claim:
     """A printed statement, where it stands, and how it is checked.
 
     ``mutations`` are wrong versions of it by name; the check must call each of them violated.
-    ``remark`` is for the reader: why it holds or where the proof goes wrong, what survives.
+    ``remark`` is for the reader: why it holds or where the proof goes wrong. A claim that is
+    violated has ``holds_at``, the check where it holds, from which its mutations start, so that it
+    is they that are noticed; and says what ``survives`` of what follows from it.
     """
 
     id: str
@@ -86,6 +92,8 @@ class Claim:
     check: Check
     mutations: Mapping[str, Check] = field(default_factory=dict)
     remark: str = ""
+    holds_at: Check | None = None
+    survives: str = ""
 
 
 @dataclass(frozen=True)
@@ -126,9 +134,12 @@ def judge(claim_id: str, points: list[Point]) -> Verdict:
     counterexample = None
     if bad:
         counterexample = {**bad[0].where, "left": bad[0].left, "right": bad[0].right}
+        if bad[0].logs:
+            counterexample |= {"logarithms": True}
         if bad[0].counts is not None:
-            counterexample |= {"counts": list(bad[0].counts),
-                               "interval": [bad[0].low, bad[0].high]}  # fmt: skip
+            counterexample |= {"counts": list(bad[0].counts)}
+        if bad[0].low is not None:
+            counterexample |= {"interval": [bad[0].low, bad[0].high]}
     return Verdict(claim_id, outcome, why, worst.slack, worst.where, counterexample, len(points))
 
 
@@ -162,9 +173,17 @@ def at_most(where: dict[str, Any], left: float, right: float, rounding: float = 
 
 
 def estimated(where: dict[str, Any], values: np.ndarray, right: float, size: float) -> Point:
-    """An expectation from independent values, with a normal interval of level 1 - ``size``."""
-    from scipy.stats import norm
+    """An expectation from independent values, with a t interval of level 1 - ``size``."""
+    from scipy.stats import t
 
     mean = float(np.mean(values))
-    half = float(norm.isf(size / 2) * np.std(values, ddof=1) / math.sqrt(len(values)))
-    return Point(where, mean, right, mean - half, mean + half, (len(values), 0))
+    half = float(t.isf(size / 2, len(values) - 1) * np.std(values, ddof=1))
+    half /= math.sqrt(len(values))
+    return Point(where, mean, right, mean - half, mean + half)
+
+
+def bracketed(
+    where: dict[str, Any], low: float, high: float, right: float, *, logs: bool = False
+) -> Point:
+    """A number that is known to lie between two others."""
+    return Point(where, high, right, low, high, logs=logs)

@@ -37,7 +37,7 @@ def _check(options: argparse.Namespace) -> int:
     from rich.table import Table
 
     from bayesmeta.claims import all_claims
-    from bayesmeta.claims.run import as_json, changed, check_claims
+    from bayesmeta.claims.run import as_json, changed, check_claims, grouped_ids
     from bayesmeta.progress import progress_bar
     from bayesmeta.records import writable_folder, write_atomically
 
@@ -64,14 +64,11 @@ def _check(options: argparse.Namespace) -> int:
                 table.add_row(one.claim.id, one.claim.lines, word, f"{verdict.slack:.2g}",
                               escape(verdict.why))  # fmt: skip
         console.print(table)
-    ours = ("-corrected", "-sharp")
-    for title, rows in (
-        ("printed", [one for one in found if not one.claim.id.endswith(ours)]),
-        ("ours", [one for one in found if one.claim.id.endswith(ours)]),
-    ):
-        counts = {word: sum(one.verdict.verdict == word for one in rows)
+    words = {one.claim.id: one.verdict.verdict for one in found}
+    for title, ids in grouped_ids(words).items():
+        counts = {word: sum(words[name] == word for name in ids)
                   for word in ("holds", "violated", "undecided")}  # fmt: skip
-        if rows:
+        if ids:
             console.print(f"{title}: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
     console.print("lines are those of the paper's source", style="dim")
     for one in found:
@@ -79,8 +76,8 @@ def _check(options: argparse.Namespace) -> int:
             console.print(f"{one.claim.id}: {escape(one.claim.statement)}")
             if one.verdict.counterexample is not None:
                 console.print(f"  counterexample: {escape(str(one.verdict.counterexample))}")
-            if one.claim.remark:
-                console.print(f"  {escape(one.claim.remark)}")
+            for note in filter(None, (one.claim.remark, one.claim.survives)):
+                console.print(f"  {escape(note)}")
     if options.json is not None:
         text = json.dumps(as_json(found), indent=2, allow_nan=False) + "\n"
         write_atomically(options.json, lambda to: to.write_text(text))

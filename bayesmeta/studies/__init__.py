@@ -7,7 +7,7 @@ from importlib import import_module
 from bayesmeta.cells import Study, one_line
 from bayesmeta.checks import InputError, one_of
 
-MODULES = ("figure1", "estimators", "calibration", "bayes")
+MODULES = ("figure1", "estimators", "calibration", "bayes", "theorems")
 """The modules of this folder that have ``STUDIES``."""
 
 
