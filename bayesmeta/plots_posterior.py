@@ -100,7 +100,8 @@ def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
             found = uniformity(ranks, draws)
             if not ends:
                 axes.fill_between(found.points, found.low, found.high, color="#dddddd", linewidth=0)
-            axes.plot(found.points, found.difference, color=colors[k], linestyle=lines[k])
+            axes.plot(found.points, found.difference, color=colors[k], linestyle=lines[k],
+                      label=quantity)  # fmt: skip
             ends.append((quantity, found))
         far = [(q, f) for q, f in ends if f.p_value < 0.01]
         largest = max(float(np.abs(f.difference).max()) for _, f in ends)
@@ -111,6 +112,8 @@ def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
             axes.annotate(q, (f.points[place], f.difference[place]), fontsize=8, ha="center",
                           xytext=(0, 6 if f.difference[place] > 0 else -12),
                           textcoords="offset points")  # fmt: skip
+        if not far:
+            axes.legend(fontsize=7, ncols=2, frameon=False, loc="lower center", handlelength=2.5)
         axes.set_ylim(-limit, limit)
         axes.set(title=model, xlabel="share of draws below the truth")
         axes.title.set_fontsize(10)

@@ -184,6 +184,36 @@ def test_a_posterior_from_a_csv(
     assert found["quantities"][-1]["quantity"] == "sigma"
     first = found["task_estimates"][0]
     assert first["task"] == "308" and abs(first["mean"][1] - 19.67) < 1.5  # lme4's coef()
+    narrow = ["--prior-scale", "0.001", "--prior-eta", "1.5", "--prior-noise-scale", "40"]
+    assert run(*command, "--json", "--draws", "200", *narrow) in (0, 1)
+    found = json.loads(capsys.readouterr().out)
+    assert found["prior"]["eta"] == 1.5 and found["prior"]["scale"] == [0.001, 0.001]
+    spread = {row["quantity"]: row["mean"] for row in found["quantities"]}
+    assert spread["sd[Days]"] < 0.01  # all tasks the same: what it was told
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--prior-scale", "-1", "--method", "posterior"], "--prior-scale must be greater than 0"),
+        (["--prior-eta", "1"], "--prior-eta is for --method posterior"),
+        (["--prior-noise-scale", "1", "--noise-sd", "2", "--method", "posterior"], "--noise-sd"),
+    ],
+)
+def test_bad_priors_are_refused(
+    sleep: Path,
+    options: list[str],
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One line, exit code 2, and no file."""
+    monkeypatch.chdir(tmp_path)
+    assert run("fit", str(sleep), *COLUMNS, *options) == 2
+    error = capsys.readouterr().err
+    assert words in error and len(error.splitlines()) == 1
+    assert not (tmp_path / "posterior.nc").exists()
 
 
 def test_a_posterior_not_to_be_trusted_has_exit_code_1(

@@ -59,8 +59,8 @@ def test_a_right_prior_costs_nothing_and_exploration_is_shared() -> None:
 
 @pytest.mark.parametrize("name", ["ts", "ids"])
 def test_recorded_deviations_are_current(name: str, records: dict[str, xr.Dataset]) -> None:
-    """The priors are those of today; a cell of Thompson Sampling, which is cheap, played again gives
-    what was recorded."""
+    """The priors are those of today; a cell of Thompson Sampling, which is cheap, played again
+    gives what was recorded."""
     record = records[name]
     priors = deviations(bm.paper_family().prior)
     assert record.deviation.values.tolist() == list(priors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,16 @@ from bayesmeta.checks import InputError, one_of, real, whole
 
 if TYPE_CHECKING:
     from bayesmeta.commands.parsing import Subparsers
+    from bayesmeta.models.priors import LKJ
     from bayesmeta.statistics import TaskStatistics
 
 _DRAWING = ("out", "draws", "tune", "chains", "seed", "target_accept")
+_PRIOR = {
+    "mean_sd": "mu_i ~ N(m_i, S^2) about the pooled estimate m",
+    "scale": "standard deviations of Sigma ~ half-normal(S)",
+    "eta": "its correlations ~ LKJ(S)",
+    "noise_scale": "the noise's standard deviation ~ half-normal(S)",
+}
 """Options of --method posterior."""
 
 
@@ -60,6 +68,10 @@ def add(commands: Subparsers) -> None:
     drawing.add_argument(
         "--target-accept", type=float, metavar="P", help="nearer 1 where draws diverge (0.8)"
     )
+    for name, text in _PRIOR.items():
+        option = f"--prior-{name.replace('_', '-')}"
+        told = "2" if name == "eta" else "from the data"
+        drawing.add_argument(option, type=float, metavar="S", help=f"{text} (default: {told})")
     fit.set_defaults(command=_fit)
 
 
@@ -84,7 +96,7 @@ def _fit(options: argparse.Namespace) -> int:
                 if wide
                 else f"--{name} is for --method moment-widened; {options.method} does not use it"
             )
-    for name in _DRAWING:
+    for name in (*_DRAWING, *(f"prior_{field}" for field in _PRIOR)):
         if getattr(options, name) is not None and not posterior:
             shown = name.replace("_", "-")
             raise InputError(f"--{shown} is for --method posterior; {options.method} draws nothing")
@@ -139,6 +151,20 @@ def _estimate(stats: TaskStatistics, noise: float | None, options: argparse.Name
     return 0
 
 
+def _prior(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> LKJ | None:
+    """The default prior with what is given put in its place; None where nothing is."""
+    from bayesmeta.models.priors import default_prior
+
+    given = {
+        field: real(f"--prior-{field.replace('_', '-')}", value, above=0.0)
+        for field in _PRIOR
+        if (value := getattr(options, f"prior_{field}")) is not None
+    }
+    if noise is not None and "noise_scale" in given:
+        raise InputError("--prior-noise-scale is for an unknown noise; --noise-sd says it")
+    return replace(default_prior(stats, noise), **given) if given else None
+
+
 def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> int:
     """The posterior, drawn; exit code 1 where the draws should not be trusted."""
     import warnings
@@ -159,7 +185,9 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
     settings = {name: value for name, value in given.items() if value is not None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)  # the verdict is printed, and the exit code
-        tree = sample_posterior(stats, noise, progress=not options.json, **settings)
+        tree = sample_posterior(
+            stats, noise, prior=_prior(stats, noise, options), progress=not options.json, **settings
+        )
     page = posterior_page(tree)
     write_together(
         {

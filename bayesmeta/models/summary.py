@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -85,6 +86,7 @@ def as_json(tree: xr.DataTree) -> dict[str, Any]:
         "cov": posterior["Sigma"].mean(over).values.tolist(),
         "cov_sd": posterior["Sigma"].std(over, ddof=1).values.tolist(),
         "noise_sd": sigma,
+        "prior": json.loads(tree.attrs["prior"]),
         "quantities": [
             {key: _plain(value) for key, value in row._asdict().items()}
             for row in summary_rows(tree)
