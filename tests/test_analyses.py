@@ -54,7 +54,8 @@ def test_figure1_is_complete(record: xr.Dataset) -> None:
 @pytest.mark.parametrize("name", ["figure1", "fair", "orderings", "ids", "bayes", "few"])
 def test_records_are_current(name: str) -> None:
     """The recorded runs begin as the code of today plays them, past the end of the warm-up; not
-    those of MCMC, whose draws depend on the last bits of a machine."""
+    those of MCMC, whose draws depend on the last bits of a machine. Where a search for the largest
+    likelihood ends depends on them, too, in the eighth digit."""
     record = bm.read_record(FIGURE1 / f"{name}.nc")
     names = [agent for agent in record.agent.values.tolist() if agent not in bm.BAYESIAN]
     agents, tasks = bm.find_agents(names), min(150, int(record.task[-1]))
@@ -65,8 +66,11 @@ def test_records_are_current(name: str) -> None:
     np.testing.assert_allclose(
         then.cumulative_regret, now["regret"].cumsum(axis=1)[:, index], rtol=1e-9
     )
+    searched = np.isin(names, bm.OURS)
     for error in ("mean_error", "covariance_error", "smallest_eigenvalue"):
-        np.testing.assert_allclose(then[error], now[error][:, index], rtol=1e-9, atol=1e-12)
+        recorded, today = then[error].values, now[error][:, index]
+        np.testing.assert_allclose(recorded[~searched], today[~searched], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(recorded[searched], today[searched], rtol=1e-6, atol=1e-12)
 
 
 def test_definiteness_is_current() -> None:
