@@ -298,9 +298,10 @@ CLAIMS = (
           "shrinks or turns actions out of it (line 1018; the displayed lemma proves only that "
           "norms do not grow). Term A (line 1102) is then infinite.",
           partial(alignment_support, laws=_ball_laws),
-          survives="Theorem 1 survives for densities that do not grow with the norm on the whole "
-          "ball, and for truncated Gaussians. For other laws of Assumption 1 it has no proof, "
-          "and Theorem 2 is false for a contrived policy."),
+          survives="Theorems 1 and 2 survive for densities that do not grow with the norm on the "
+          "whole ball, and for truncated Gaussians. For other laws of Assumption 1 their proof "
+          "breaks, and for a contrived policy both are false (theorem-1, theorem-2).",
+          sides="steps whose action leaves the support; none may"),
     Claim("alignment-support-corrected", SECTION, "1018-1045", "D",
           "A_t^K lies in the support of f_A where that is the whole ball",
           lambda level: [*alignment_support(level, _ball_laws), *inside_the_ball(level)],
@@ -313,7 +314,8 @@ CLAIMS = (
           "Infinite for the laws of alignment-support (line 1053, “can be obtained directly”); "
           "the case of a truncated Gaussian is right, with equality exp(-Tr(Sigma^-1 B)/2).",
           partial(alignment_density, laws=_ball_laws),
-          survives="As for alignment-support."),
+          survives="As for alignment-support.",
+          sides="the product of the ratios; its bound"),
     Claim("alignment-density-corrected", SECTION, "1047-1100", "D",
           "the same where f does not grow with the norm on the ball, or is a truncated Gaussian",
           partial(alignment_density, laws=_ball_laws),

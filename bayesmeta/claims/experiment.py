@@ -41,11 +41,13 @@ def _values(measure: str, agent: str) -> Array:
 def _fresh(seed: int) -> dict[str, dict[str, list[float]]]:
     """The same from one further run."""
     from bayesmeta.agents import FIGURE_1
+    from bayesmeta.environment import paper_family
     from bayesmeta.records import thin
-    from bayesmeta.studies.figure1 import play
+    from bayesmeta.simulator import find_rows, record_run
     from bayesmeta.summaries import run_by_run
 
-    record = play({"agents": list(FIGURE_1), "tasks": section_6()["tasks"]}, seed)
+    family, tasks = paper_family(), section_6()["tasks"]
+    record = record_run(family, find_rows(family, list(FIGURE_1), tasks), tasks, seed)
     kept = thin(record.expand_dims("run"), points=100)
     return run_by_run(kept, FIGURE_1, LEARNERS, section_6()["unit"])
 

@@ -276,7 +276,8 @@ def density_ratio(
     for edge in filter(keep, _edges(level, corrected)):
         c = edge.c_xi(corrected)
         right = factor * c * math.sqrt(edge.c_s * edge.total) + c**2 * edge.c_s * edge.cov
-        points.append(at_most(edge.where, largest_log_ratio(edge), math.log1p(right), 1e-9))
+        left, most = largest_log_ratio(edge), math.log1p(right)
+        points.append(Point(edge.where, left, most + 1e-9 * max(left, most), logs=True))
     return points
 
 
@@ -370,7 +371,8 @@ CLAIMS = (
           partial(noise_density, cases=_SQUARE),
           survives="The lost constants cancel in the ratio of two such densities; the lost "
           "1/sigma^2 does not. Theorem 1 survives for sigma >= 1, and for all sigma with 5 "
-          "ln(dT/delta) for c_xi^2."),
+          "ln(dT/delta) for c_xi^2.",
+          sides="difference of the logarithms of printed and true density at a point; rounding"),
     Claim("noise-density-corrected", SECTION, "1494", "I",
           "S given A has density exp(-|S|^2_{V^-1}/(2 sigma^2)) / sqrt((2 pi sigma^2)^d det V)",
           partial(noise_density, power="d", scaled=True),
@@ -385,7 +387,8 @@ CLAIMS = (
           "the left side changes with those of rewards, the right does not.",
           partial(shift_bound, keep=_below_one),
           survives="density-ratio survives as printed for sigma >= 1, and with 5 ln(dT/delta) "
-          "for c_xi^2 for all sigma; so does Theorem 1."),
+          "for c_xi^2 for all sigma; so does Theorem 1.",
+          sides="|G|^2; its bound"),
     Claim("shift-bound-corrected", SECTION, "1670-1698", "D",
           "the same times sigma^2 / (1 - c_s sqrt(f_s delta) / d)",
           partial(shift_bound, corrected=True),
@@ -398,7 +401,8 @@ CLAIMS = (
           "all V^K > 0 the ratio has no bound; keep E_v until it is bounded.",
           partial(aligned_gram, keep=_right_covariance),
           survives="density-ratio-corrected: the lost factor is at most 1.19, which its slack "
-          "covers."),
+          "covers.",
+          sides="-lambda_min(V^K); -lambda_A d / 2, so that lambda_min is the smaller"),
     Claim("aligned-gram-corrected", SECTION, "1688-1760", "D",
           "lambda_min(V^K) >= (lambda_A d / 2)(1 - c_s sqrt(f_s delta) / d)",
           partial(aligned_gram, corrected=True),
@@ -412,7 +416,8 @@ CLAIMS = (
           "the claim fails for sigma < 1; for sigma >= 1 it follows from the corrected one.",
           partial(density_ratio, keep=_one),
           survives="Theorem 1 survives for sigma >= 1, and for all sigma with 5 ln(dT/delta) for "
-          "c_xi^2."),
+          "c_xi^2.",
+          sides="the largest ratio; its bound"),
     Claim("density-ratio-corrected", SECTION, "1582-1810", "D",
           "the same with 5 ln(dT/delta) for c_xi^2, in M as well, where V >= lambda_A d / 2",
           partial(density_ratio, corrected=True),
@@ -434,7 +439,8 @@ CLAIMS = (
           "(iv) holds, tightly. (iii) fails for small sigma: (iv) gives sqrt(c_s (…)) <= 1 / (3 "
           "c_xi), which is at most c_xi d only if 3 d c_xi^2 >= 1. (i) and (ii) hold as <=, not as "
           "<, at delta = 1/M.", demand_four,
-          survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2, where (iii) holds."),
+          survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2, where (iii) holds.",
+          sides="sqrt(c_s (f_m + c_1 d f_s) delta); c_xi d, demand (iii)"),
     Claim("delta-demands-corrected", SECTION, "1906-1965", "D",
           "the same with 5 ln(dT/delta) for c_xi^2", partial(delta_demands, corrected=True),
           {"9 for 18": lambda level: demand_four(level, 9.0)},

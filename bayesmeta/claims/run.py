@@ -84,7 +84,8 @@ def as_json(found: list[Checked]) -> list[dict[str, Any]]:
         verdict.pop("id")
         row = {"id": one.claim.id, "section": one.claim.section, "kind": one.claim.kind,
                "statement": one.claim.statement, "lines": one.claim.lines,
-               "remark": one.claim.remark, "survives": one.claim.survives, **verdict}  # fmt: skip
+               "remark": one.claim.remark, "survives": one.claim.survives,
+               "sides": one.claim.sides, **verdict}  # fmt: skip
         out.append({key: _plain(value) for key, value in row.items()})
     return out
 

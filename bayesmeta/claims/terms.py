@@ -199,7 +199,8 @@ CLAIMS = (
           "row repeated a million times. That is how it is used for term B (line 2983). With "
           "independent rows it holds.", empirical_covariance,
           survives="Everything that uses it with independent rows (term A). Its use for term B "
-          "does not survive."),
+          "does not survive.",
+          sides="probability of exceeding the bound; delta"),
     Claim("empirical-covariance-corrected", SECTION, "2965-2985", "P",
           "the same for independent rows", empirical_covariance,
           {"0.5 for 32": partial(empirical_covariance, constant=0.5),
@@ -217,7 +218,8 @@ CLAIMS = (
           "single Gaussian Y. It fails where the paper uses it, too: with eta = 1/(dnT), for d = "
           "5 and 10 at the first n that Lemma M-QB allows.", partial(term_b, first=True),
           survives="covariance-error, event-covariance and Lemma M-QB survive with their printed "
-          "constants, and Theorem 2 with them."),
+          "constants, and Theorem 2 with them.",
+          sides="probability of exceeding the bound; 2 eta"),
     Claim("term-b-corrected", SECTION, "3220-3227", "P",
           "term B is at most s2 (d + 2 sqrt(d ln(1/eta)) + 2 ln(1/eta))/(n-1) with probability "
           "1 - eta", term_b_corrected, {"0.5 for 2": partial(term_b_corrected, two=0.5)}),
@@ -233,7 +235,8 @@ CLAIMS = (
           "V has only polynomially small probability. For laws of Assumption 1 with a pole at 0 "
           "E[V^-1] is infinite for every tau.",
           partial(term_c_literal, logs=(10.0, 100.0)),
-          survives="Everything: the lemma is used given E_v only (and can be done without)."),
+          survives="Everything: the lemma is used given E_v only (and can be done without).",
+          sides="probability of exceeding the bound; delta"),
     Claim("covariance-error", SECTION, "3199-3250", "P",
           "|Sigma-hat - Sigma_*| <= 50 s2 sqrt((5d + 2 ln(1/eta))/(n-1)), probability 1 - 6 eta",
           covariance_error, {"1 for 50": partial(covariance_error, constant=1.0)},

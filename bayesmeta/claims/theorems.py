@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import norm
 
-from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal
+from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal, estimated
 from bayesmeta.theory import bounds
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.constants import Regime
@@ -83,14 +83,6 @@ def two_armed_regret(a: float, low: float, sigma: float, steps: int) -> float:
     return a * math.sqrt(2 * low / math.pi) * total
 
 
-def _bracket_corrected(regime: Regime, actions: int, constant: float = math.sqrt(2)) -> float:
-    width = regime.prior_max * regime.radius**2
-    x = width / regime.noise_sd**2
-    first = constant * math.sqrt(width * math.log(4 * actions * regime.horizon**2) / math.log1p(x))
-    second = math.sqrt(regime.dim * regime.horizon * math.log1p(x * regime.horizon / regime.dim))
-    return first * second + math.sqrt(width) / (4 * math.sqrt(2 * math.pi) * regime.horizon)
-
-
 def prior_dependent(
     level: Level, corrected: bool = False, share: float = 1.0, radii: tuple[float, ...] = ()
 ) -> list[Point]:
@@ -104,8 +96,9 @@ def prior_dependent(
                 low = x / a**2
                 regime = Regime(1, 2, horizon, 1.0, a, a * a, low, low, 0.0)
                 left = two_armed_regret(a, low, 1.0, horizon)
-                right = (_bracket_corrected(regime, 2, share * math.sqrt(2)) if corrected
-                         else share * bounds.prior_dependent_task(regime, 2))  # fmt: skip
+                bracket = (bounds.prior_dependent_corrected if corrected
+                           else bounds.prior_dependent_task)  # fmt: skip
+                right = share * bracket(regime, 2)
                 where = {"d": 1, "actions": "-a, a", "a": a, "Sigma_*": low, "sigma": 1.0,
                          "T": horizon}  # fmt: skip
                 points.append(at_most(where, left, right))
@@ -149,10 +142,33 @@ def theorem_1(
             used = _thompson(a, low, sigma, off, tau, horizon, draws)
             k_1 = 12 * math.sqrt(square * c.c_s(regime)) * off
             right = k_1 * known + c.c_bad(regime, delta) * delta
-            where = {"d": 1, "a": a, "lambda_A": 1 / 3, "sigma": sigma, "Sigma_*": low,
+            where = {"d": 1, "actions": "all of [-1, 1]", "policy": "Thompson Sampling",
+                     "lambda_A": 1 / 3, "sigma": sigma, "mu_*": 0.0, "Sigma_*": low,
                      "mean deviation": off, "tau": tau, "T": horizon, "delta": delta}  # fmt: skip
             points.append(Point(where, used - known, share * right))
     return points
+
+
+def theorem_1_shell(level: Level) -> list[Point]:
+    """The same for a law on a thin shell, 1 - 1e-6 <= |A| <= 1, and a policy that is greedy where
+    its posterior precision is at least what Sigma_* = 1 and actions of the shell give, else plays
+    the opposite. With the true prior it always is; with Sigma-hat = 1.003 it never is, whatever
+    the actions. One step after tau = 100."""
+    tau, delta, cov = 100, 1e-4, 0.003
+    regime = Regime(1, 10_000, tau + 1, 1.0, 1.0, 0.999, 1.0, 1.0, 0.0)
+    fm, fs = 1e-12, cov**2 / delta
+    assert delta * c.largest_m(regime, tau, fm, fs, delta) <= 1
+    assert 1 / (1 + cov) + tau < 1 + tau * (1 - 1e-6) ** 2
+    rng = level.rng("theorem-1-shell")
+    theta, noise = rng.standard_normal((2, level.pick(20_000, 200_000)))
+    right = np.sign(tau * theta + math.sqrt(tau) * noise) == np.sign(theta)
+    known = float(np.mean(2 * np.abs(theta) * ~right))
+    bound = c.k_1(regime, tau, fm, fs, delta) * known + c.c_bad(regime, delta) * delta
+    where = {"d": 1, "f_A": "uniform on 1 - 1e-6 <= |A| <= 1", "policy": "threshold", "sigma": 1.0,
+             "mu_*": 0.0, "Sigma_*": 1.0, "covariance deviation": cov, "tau": tau, "T": tau + 1,
+             "delta": delta}  # fmt: skip
+    values = 2 * np.abs(theta) * np.where(right, 1.0, -1.0)
+    return [estimated(where, values, bound, level.size)]
 
 
 def units(level: Level, corrected: bool = True) -> list[Point]:
@@ -163,18 +179,10 @@ def units(level: Level, corrected: bool = True) -> list[Point]:
     for factor in (1e-3, 0.1, 10.0, 1e3):
         scaled = replace(base, noise_sd=0.5 * factor, prior_min=0.5 * factor**2,
                          prior_max=2.0 * factor**2, mean_norm=factor)  # fmt: skip
-        values = []
-        for regime, unit in ((base, 1.0), (scaled, factor)):
-            given = regime
-            k = c.k_1(given, 10, 1e-3 * unit**2, 1e-6 * unit**4, 0.01)
-            if corrected:
-                square = 5 * math.log(given.dim * given.horizon / 0.01) * c.c_s(given)
-                c1 = c.c_1(given, 0.01)
-                k = 12 * math.sqrt(square * 1e-5) * unit
-                k += (c.c_s(given) * 10 + 12 * math.sqrt(square * c1 * 2) + 2 * square) * (
-                    1e-4 * unit**2
-                )
-            values.append(k)
+        values = [
+            c.k_1(regime, 10, 1e-3 * unit**2, 1e-6 * unit**4, 0.01, corrected)
+            for regime, unit in ((base, 1.0), (scaled, factor))
+        ]
         points.append(equal({"c": factor}, abs(values[1] / values[0] - 1), 1e-9))
     return points
 
@@ -284,7 +292,8 @@ CLAIMS = (
           "the threshold z for it.",
           partial(bad_event_moment, ells=(2.0,)),
           survives="The lemma on the bad event survives with its constants, and so does Theorem "
-          "1's c_bad."),
+          "1's c_bad.",
+          sides="the conditional moment; its bound"),
     Claim("bad-event-moment-corrected", SECTION, "2500-2585", "E",
           "E[Z_i^2 | E_theta fails] <= 1 + (2 ln(d^2 T/delta) + 1)/d", bad_event_moment_corrected,
           {"1 dropped": partial(bad_event_moment_corrected, one=0.0)}),
@@ -293,19 +302,22 @@ CLAIMS = (
           {"2 for 4": partial(bad_event, four=2.0)},
           "True by the corrected moment: 2 ell + d + 1 <= 4 d ell."),
     Claim("theorem-1", SECTION, "226, 787-800", "E",
-          "relative regret <= k_1 E[R] + c_bad delta / sqrt(d)", theorem_1,
+          "relative regret <= k_1 E[R] + c_bad delta / sqrt(d)",
+          lambda level: [*theorem_1(level), *theorem_1_shell(level)],
           {"1e-9 of it, where sigma >= 1": partial(theorem_1, sigmas=(1.0, 3.0), share=1e-9)},
           "False for small sigma: M and k_1 contain c_xi^2 = 5 sigma^2 ln(dT/delta), where the "
           "density of the noise (line 1494) calls for 5 ln(dT/delta), and so change with the units "
-          "of rewards. True for sigma >= 1, where the corrected constants are smaller (and for "
-          "laws of alignment-support-corrected).", partial(theorem_1, sigmas=(1.0, 3.0)),
+          "of rewards; for sigma >= 1 the corrected constants are smaller. And false, for a "
+          "contrived policy, where actions come from a thin shell (alignment-support).",
+          partial(theorem_1, sigmas=(1.0, 3.0)),
           survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2 in M and k_1, for laws of "
-          "alignment-support-corrected."),
+          "alignment-support-corrected.",
+          sides="relative regret; the bound"),
     Claim("theorem-1-corrected", SECTION, "226, 787-800", "E",
           "the same with 5 ln(dT/delta) for c_xi^2 in M and k_1, f_A as in "
           "alignment-support-corrected",
           lambda level: [*theorem_1(level, corrected=True), *units(level)],
-          {"c_xi as printed": theorem_1},
+          {"c_xi as printed": theorem_1, "on a shell": theorem_1_shell},
           "The paper's proof with E_v kept until the ratio of densities is bounded, and "
           "density-ratio-corrected, good-event-product, jacobian-bound and bad-event. Its slack is "
           "enormous; it is the units that could have failed."),
@@ -324,7 +336,8 @@ CLAIMS = (
           "above about 11. It holds for a <= 2 sqrt(d).",
           partial(prior_dependent, radii=(0.01, 1.0)),
           survives="The corrected bracket has the same order in d and T; the bounds on Bayesian "
-          "regret that are made of it survive with it."),
+          "regret that are made of it survive with it.",
+          sides="regret; the bracket"),
     Claim("prior-dependent-bound-corrected", SECTION, "276, 491", "E",
           "sqrt(2) sqrt(lambda_max a^2 ln(4|A|T^2) / ln(1 + lambda_max a^2/sigma^2)) "
           "sqrt(dT ln(1 + lambda_max a^2 T/(d sigma^2))) + a sqrt(lambda_max)/(4 sqrt(2 pi) T)",
@@ -338,7 +351,8 @@ CLAIMS = (
           "N_0 goes to 3 as sigma goes to 0, the condition of Lemma M-QB does not.",
           partial(n0_burn_in, sigmas=(1.0,)),
           survives="Theorem 2 survives with the larger of the two for N_0, which has the same "
-          "order."),
+          "order.",
+          sides="10d + 4 ln(16dT); N_0"),
     Claim("n0-burn-in-corrected", SECTION, "437, 3276-3290", "D",
           "max{N_0, ceil(10d + 4 ln(16dT))} does", partial(n0_burn_in, corrected=True),
           {"N_0 alone": n0_burn_in}),
@@ -347,7 +361,8 @@ CLAIMS = (
           {"half of k_2, without c_bad": partial(theorem_2_step, both=False, share=0.5)},
           "The sum of c_bad / (sqrt(d)(n-1)) is dropped in the last line (3313-3334).",
           partial(theorem_2_step, both=False),
-          survives="Theorem 2 survives with another c_bad (1 + ln N) / sqrt(d), of lower order."),
+          survives="Theorem 2 survives with another c_bad (1 + ln N) / sqrt(d), of lower order.",
+          sides="the sum; k_2 sqrt(N) R, R at its largest"),
     Claim("theorem-2-step-corrected", SECTION, "3299-3330", "D",
           "the same with c_bad (1 + ln N) / sqrt(d) on the right",
           partial(theorem_2_step, corrected=True), {"without it": theorem_2_step}),
@@ -357,7 +372,8 @@ CLAIMS = (
           "With a fixed, lambda_A <= a^2/d makes c_s and tau grow with d: d^(5/2).",
           partial(growth, value="k_2", rate=1.5, growing=True),
           survives="The rate d^(5/2) sqrt(NT) of Theorem 2 survives where a grows like sqrt(d); "
-          "with a fixed k_2 is larger by a factor d."),
+          "with a fixed k_2 is larger by a factor d.",
+          sides="the exponent of d; 3/2 and 0.05 for lower orders"),
     Claim("k2-growth-corrected", SECTION, "460", "S", "k_2 grows like d^(3/2) where a grows like "
           "sqrt(d)", partial(growth, value="k_2", rate=1.5, growing=True),
           {"rate 1": partial(growth, value="k_2", rate=1.0, growing=True)}),
@@ -366,7 +382,8 @@ CLAIMS = (
           {"rate 2, a growing": partial(growth, value="N_0", rate=2.0, growing=True)},
           "With a fixed: d^5.", partial(growth, value="N_0", rate=3.0, growing=True),
           survives="N_0 of order d^3 survives where a grows like sqrt(d); with a fixed it is "
-          "larger by d^2."),
+          "larger by d^2.",
+          sides="the exponent of d; 3 and 0.05 for lower orders"),
     Claim("n0-growth-corrected", SECTION, "460", "S",
           "N_0 grows like d^3 where a grows like sqrt(d)",
           partial(growth, value="N_0", rate=3.0, growing=True),

@@ -81,7 +81,8 @@ class Claim:
     ``mutations`` are wrong versions of it by name; the check must call each of them violated.
     ``remark`` is for the reader: why it holds or where the proof goes wrong. A claim that is
     violated has ``holds_at``, the check where it holds, from which its mutations start, so that it
-    is they that are noticed; and says what ``survives`` of what follows from it.
+    is they that are noticed; and says what ``survives`` of what follows from it, and what the two
+    ``sides`` of its counterexample are.
     """
 
     id: str
@@ -94,6 +95,7 @@ class Claim:
     remark: str = ""
     holds_at: Check | None = None
     survives: str = ""
+    sides: str = ""
 
 
 @dataclass(frozen=True)

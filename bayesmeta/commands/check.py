@@ -42,7 +42,8 @@ def _check(options: argparse.Namespace) -> int:
     from bayesmeta.records import writable_folder, write_atomically
 
     quick = not options.full
-    names = list(dict.fromkeys(options.only)) or list(all_claims())
+    asked = [name for text in options.only for name in text.split(",") if name]
+    names = list(dict.fromkeys(asked)) or list(all_claims())
     for name in names:
         one_of("--only", name, all_claims())
     whole("--seed", options.seed)
@@ -70,12 +71,19 @@ def _check(options: argparse.Namespace) -> int:
                   for word in ("holds", "violated", "undecided")}  # fmt: skip
         if ids:
             console.print(f"{title}: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
-    console.print("lines are those of the paper's source", style="dim")
+    console.print(
+        "lines: of the paper's LaTeX source; slack: 1 - left/right at the tightest point, 0 where "
+        "a bound is sharp, negative where it fails",
+        style="dim",
+    )
     for one in found:
         if options.only:
             console.print(f"{one.claim.id}: {escape(one.claim.statement)}")
             if one.verdict.counterexample is not None:
-                console.print(f"  counterexample: {escape(str(one.verdict.counterexample))}")
+                console.print(f"  counterexample ({escape(one.claim.sides)}):")
+                for name, value in one.verdict.counterexample.items():
+                    shown = f"{value:.6g}" if isinstance(value, float) else value
+                    console.print(f"    {escape(name)} = {escape(str(shown))}", highlight=False)
             for note in filter(None, (one.claim.remark, one.claim.survives)):
                 console.print(f"  {escape(note)}")
     if options.json is not None:

@@ -64,6 +64,7 @@ def _theory(options: argparse.Namespace) -> int:
         given["action_min"] = paper.action_min * (given["radius"] / paper.radius) ** 2
     regime: Regime = bounds.check_regime(replace(paper, **given))
     lines, why = bounds.describe_theory(regime, actions), bounds.vacuous(regime)
+    doubts = bounds.doubtful(regime, actions)
     horizon = bounds.smallest_horizon(regime)
     longer = replace(regime, horizon=max(horizon, regime.horizon))
     tasks = bounds.smallest_tasks(longer)
@@ -71,7 +72,9 @@ def _theory(options: argparse.Namespace) -> int:
         print(json.dumps({
             "regime": bounds.as_numbers(regime),
             "constants": {line.name: line.value for line in lines},
+            "corrected": {one.name: one.corrected for one in lines if one.corrected is not None},
             "vacuous": why,
+            "doubtful": doubts,
             "smallest_horizon": horizon,
             "smallest_tasks": tasks,
             "both": dict(zip(("horizon", "tasks"), bounds.smallest_both(regime), strict=True)),
@@ -83,10 +86,11 @@ def _theory(options: argparse.Namespace) -> int:
 
     console = Console()
     table = Table(title="The constants of the theory", box=box.SIMPLE_HEAD, title_justify="left")
-    for column in ("", "value", "what it is"):
-        table.add_column(column, justify="right" if column == "value" else "left")
+    for column in ("", "printed", "corrected", "what it is"):
+        table.add_column(column, justify="left" if column in ("", "what it is") else "right")
     for line in lines:
-        table.add_row(line.name, f"{line.value:,.6g}", line.what)
+        better = "" if line.corrected in (None, line.value) else f"{line.corrected:,.6g}"
+        table.add_row(line.name, f"{line.value:,.6g}", better, line.what)
     console.print(table)
     console.print(
         ", ".join(f"{name} {value:g}" for name, value in bounds.as_numbers(regime).items()),
@@ -96,6 +100,8 @@ def _theory(options: argparse.Namespace) -> int:
         console.print(f"vacuous here, because {reason}", highlight=False)
     if not why:
         console.print("not vacuous here", highlight=False)
+    for doubt in doubts:
+        console.print(f"take the corrected value, because {doubt}", highlight=False)
     both = bounds.smallest_both(regime)
     console.print(
         f"smallest T with tau < T: {horizon:,}; with T = {longer.horizon:,}, the smallest "

@@ -122,7 +122,7 @@ class KnownCovariance:
 type Prior = LKJ | InverseWishart | KnownCovariance
 
 
-def default_prior(stats: TaskStatistics, noise_sd: float | None) -> LKJ:
+def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
     """Wide in the data's own units: centred at the pooled estimate, as wide as tasks spread.
 
     It looks at the data, for their units and where they lie, so simulation-based calibration has to

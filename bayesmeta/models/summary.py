@@ -102,6 +102,21 @@ def as_json(tree: xr.DataTree) -> dict[str, Any]:
     }
 
 
+def prior_in_words(prior: dict[str, Any]) -> str:
+    """What was believed before, in a line."""
+
+    def numbers(values: Any) -> str:
+        return ", ".join(f"{value:.4g}" for value in np.ravel(values))
+
+    if prior["type"] != "LKJ":
+        rest = "; ".join(f"{key} {numbers(value)}" for key, value in prior.items() if key != "type")
+        return f"before the data: {prior['type']} with {rest}"
+    return (
+        f"before the data: mu ~ N({numbers(prior['mean'])}; sd {numbers(prior['mean_sd'])}), sds "
+        f"of Sigma ~ half-normal({numbers(prior['scale'])}), correlations ~ LKJ({prior['eta']:g})"
+    )
+
+
 def _plain(value: Any) -> Any:
     """JSON has no NaN."""
     return None if isinstance(value, float) and not np.isfinite(value) else value
@@ -129,6 +144,7 @@ def print_posterior(console: Console, tree: xr.DataTree) -> None:
         numbers = [f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)]
         shown.add_row(_short(row.quantity, 40), *numbers, f"{row.ess:.0f}", f"{row.rhat:.3f}")
     console.print(shown)
+    console.print(prior_in_words(found["prior"]), highlight=False)
     if len(found["features"]) > WIDE:
         console.print(f"{found['tasks']} tasks, {len(found['features'])} features: --json has them")
         console.print(str(diagnose(tree)), markup=False, highlight=False)

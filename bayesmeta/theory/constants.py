@@ -86,9 +86,11 @@ def c_s(regime: Regime) -> float:
     return 2 * regime.noise_sd**2 / (regime.prior_min**2 * regime.action_min)
 
 
-def c_xi(regime: Regime, delta: float) -> float:
-    """c_xi = sigma sqrt(5 ln(dT / delta))."""
-    return regime.noise_sd * math.sqrt(5 * math.log(regime.dim * regime.horizon / delta))
+def c_xi(regime: Regime, delta: float, corrected: bool = False) -> float:
+    """c_xi = sigma sqrt(5 ln(dT / delta)); corrected, for M, k_1, k_2 and N_0: without sigma, which
+    the paper loses on the way (see the claim noise-density)."""
+    log = math.log(regime.dim * regime.horizon / delta)
+    return (1.0 if corrected else regime.noise_sd) * math.sqrt(5 * log)
 
 
 def c_1(regime: Regime, delta: float) -> float:
@@ -102,10 +104,12 @@ def c_bad(regime: Regime, delta: float) -> float:
     return 22 * regime.radius * (regime.mean_norm + math.sqrt(4 * regime.prior_max * log))
 
 
-def largest_m(regime: Regime, tau: float, fm: float, fs: float, delta: float) -> float:
+def largest_m(
+    regime: Regime, tau: float, fm: float, fs: float, delta: float, corrected: bool = False
+) -> float:
     """M of Theorem 1: max{3, c_s^2 tau^2 f_s,
     18 c_xi^2 c_s (f_m + (c_1 d + c_xi^2 c_s/36) f_s)}."""
-    cs, cx = c_s(regime), c_xi(regime, delta) ** 2
+    cs, cx = c_s(regime), c_xi(regime, delta, corrected) ** 2
     return max(
         3.0,
         cs**2 * tau**2 * fs,
@@ -113,10 +117,12 @@ def largest_m(regime: Regime, tau: float, fm: float, fs: float, delta: float) ->
     )
 
 
-def k_1(regime: Regime, tau: float, fm: float, fs: float, delta: float) -> float:
+def k_1(
+    regime: Regime, tau: float, fm: float, fs: float, delta: float, corrected: bool = False
+) -> float:
     """k_1 of Theorem 1: 12 sqrt(c_xi^2 c_s) sqrt(f_m delta)
     + (c_s tau + 12 sqrt(c_xi^2 c_s c_1 d) + 2 c_xi^2 c_s) sqrt(f_s delta)."""
-    cs, cx = c_s(regime), c_xi(regime, delta) ** 2
+    cs, cx = c_s(regime), c_xi(regime, delta, corrected) ** 2
     covariance = cs * tau + 12 * math.sqrt(cx * cs * c_1(regime, delta) * regime.dim) + 2 * cx * cs
     return 12 * math.sqrt(cx * cs * fm * delta) + covariance * math.sqrt(fs * delta)
 
@@ -128,24 +134,30 @@ def m_tilde(a: float, b: float, p: int) -> float:
     return math.pow(4 * p * root * math.log(2 * p * root) + 2 * rest, p)
 
 
-def k_2(regime: Regime) -> float:
+def k_2(regime: Regime, corrected: bool = False) -> float:
     """k_2 of Theorem 2, with delta = 1/N and tau of eq. (8)."""
     d, n = regime.dim, regime.tasks
     delta, log = 1 / n, math.log(d * n * regime.horizon)
-    cs, cx, cw = c_s(regime), c_xi(regime, delta) ** 2, 50 * regime.estimate_variance
+    cs, cx, cw = c_s(regime), c_xi(regime, delta, corrected) ** 2, 50 * regime.estimate_variance
     inner = cs * tau_of(regime) + 12 * math.sqrt(cx * cs * c_1(regime, delta) * d) + 2 * cx * cs
     mean = 24 * math.sqrt(cx * cs) * math.sqrt(3 * regime.estimate_variance) * math.sqrt(d + log)
     return mean + 4 * cw * inner * math.sqrt(5 * d + 2 * log)
 
 
-def n_0(regime: Regime) -> float:
-    """N_0 of Theorem 2, with delta = 1/N and tau of eq. (8); not rounded up."""
+def burn_in(dim: int, horizon: int) -> float:
+    """10d + 4 ln(16dT): Lemma M-QB speaks of n beyond it."""
+    return 10 * dim + 4 * math.log(16 * dim * horizon)
+
+
+def n_0(regime: Regime, corrected: bool = False) -> float:
+    """N_0 of Theorem 2, with delta = 1/N and tau of eq. (8); not rounded up. Corrected: at least
+    what Lemma M-QB asks for, too (see the claim n0-burn-in)."""
     d, n = regime.dim, regime.tasks
     delta, log = 1 / n, math.log(d * (n + 1) * regime.horizon)
-    cs, cx, cw = c_s(regime), c_xi(regime, delta) ** 2, 50 * regime.estimate_variance
-    wide = 4 * cw**2 * (5 * d + 2 * log)
+    cs, cx = c_s(regime), c_xi(regime, delta, corrected) ** 2
+    wide = 4 * (50 * regime.estimate_variance) ** 2 * (5 * d + 2 * log)
     return max(
-        3.0,
+        burn_in(d, regime.horizon) if corrected else 3.0,
         wide * cs**2 * tau_of(regime) ** 2,
         18 * cx * cs * (3 * regime.estimate_variance * (d + log)
                         + (c_1(regime, delta) * d + cx * cs / 36) * wide),
