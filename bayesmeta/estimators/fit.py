@@ -209,10 +209,10 @@ def fit_likelihood(
         status = Status.BOUNDARY
     if not fit.identified:
         status = Status.NOT_IDENTIFIED
-    if fit.noiseless:
-        status = Status.NO_NOISE
     if not fit.converged:
         status = Status.NOT_CONVERGED
+    if fit.noiseless:  # whether it arrived or not: there is nowhere to arrive
+        status = Status.NO_NOISE
     if fit.imprecise:
         status = Status.IMPRECISE
     return PriorEstimate(
