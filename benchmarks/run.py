@@ -369,7 +369,7 @@ def main_block(results: dict) -> str:
     """The block of the project's README."""
     one, two, full = results["numpy"], results["drawing"], results["studies"]["full_size"]
     estep, reml = results["likelihood"]["estep"], results["likelihood"]["statsmodels"]
-    big = results["posterior"]["large"]
+    big, waits = results["posterior"]["large"], results["posterior"]["waits"]
     sources = [results["versions"][part]["source"] for part in ("studies", "likelihood")]
     current = sources[0] == sources[1]
     return (
@@ -392,7 +392,9 @@ def main_block(results: dict) -> str:
         f"{posterior_ratio(results):,.0f} times the effective draws a second of the usual "
         "non-centred one where nutpie compiles and draws both, "
         f"{posterior_ratio(results, 'fused, sample_posterior'):,.0f} times from the call of "
-        "`sample_posterior` to its verdict. Details: [benchmarks](benchmarks/README.md)."
+        "`sample_posterior` to its verdict. Its first draw comes after "
+        f"{waits['warm']:.1f} s where a model of its kind was compiled before on the machine, "
+        f"after {waits['cold']:.0f} s where not. Details: [benchmarks](benchmarks/README.md)."
     )
 
 

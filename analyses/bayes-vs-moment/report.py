@@ -264,7 +264,8 @@ posteriors passed all diagnostics, the others are in the tables, too. ±: standa
   {s["posterior_last"]}, REML {s["reml_last"]}, moment {s["moment_last"]}, the theory's c_w
   {s["theory_last"]}. Posterior less REML: {s["gap_20"]} at 20, {s["gap_100"]} at 100,
   {s["gap_1000"]} at 1,000 tasks. A smaller regret is not a better prior: REML's covariance is
-  often singular, Thompson Sampling then explores less, and here that pays (`analyses/figure1`).
+  nearly always singular, Thompson Sampling then explores less, and here that pays
+  (`analyses/figure1`).
   (The posterior is played as a Gaussian with the mean and covariance of its predictive law;
   eq. (11) is raised where it is not positive definite, nothing else is. Errors of ratios include
   KTS's.)
@@ -335,9 +336,9 @@ def main_block(record: xr.Dataset) -> str:
         f"c_w = 10 (95% intervals). After {s['last']}: {s['posterior_last']}, {s['reml_last']}, "
         f"{s['moment_last']}, and {s['theory_last']} with the c_w of the theory. At 1,000 tasks "
         f"the 95% radius of the paper's lemma on the covariance is {s['cov_loose']} times the "
-        "error. (REML's covariance is often singular, which makes Thompson Sampling explore less; "
-        f"that pays here, but at 20 tasks REML's covariance errs by {s['reml_cov']}, the "
-        f"posterior's by {s['posterior_cov']}.) "
+        "error. (REML's covariance is nearly always singular, which makes Thompson Sampling "
+        "explore less; that pays here, but at 20 tasks REML's covariance errs by "
+        f"{s['reml_cov']}, the posterior's by {s['posterior_cov']}.) "
         "Details: [analyses/bayes-vs-moment](analyses/bayes-vs-moment/README.md)."
     )
 

@@ -14,6 +14,7 @@ MODULES = (
     "least_squares",
     "terms",
     "estimation",
+    "single",
     "theorems",
     "meta",
     "experiment",

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from itertools import product
 
 import numpy as np
 from scipy.stats import chi2
 
 from bayesmeta.claims.events import coupon_failure
 from bayesmeta.claims.matrices import positive
-from bayesmeta.claims.terms import deviation, first_n
-from bayesmeta.claims.verdict import Claim, Level, Point, at_most, bracketed, counted, exact
+from bayesmeta.claims.terms import deviation, explored_inverses, first_n
+from bayesmeta.claims.verdict import (
+    Claim,
+    Level,
+    Point,
+    at_most,
+    bracketed,
+    counted,
+    exact,
+    ordered,
+)
 
 SECTION = "prior estimation"
 DIMS = (1, 2, 5, 10)
@@ -42,7 +52,7 @@ def threshold(level: Level, four: float = 4.0, ten: float = 10.0) -> list[Point]
 
 
 def widening(level: Level, share: float = 1.0) -> list[Point]:
-    """|S - S_*| <= s implies S + s I >= S_*, and |S + s I - S_*| <= 2s."""
+    """|S - S_*| <= s implies S + s I >= S_*, |S + s I - S_*| <= 2s and S_*^-1 >= (S + s I)^-1."""
     rng = level.rng("widening")
     points = []
     for d in DIMS:
@@ -58,8 +68,12 @@ def widening(level: Level, share: float = 1.0) -> list[Point]:
                 wide = true + size * off + share * size * np.eye(d)
                 values = np.linalg.eigvalsh(wide - true)
                 where = {"d": d, "case": case, "way": name}
-                points.append(at_most(where, -float(values[0]), 1e-9 * size))
+                points.append(ordered(where, float(values[0]), size, 1e-9))
                 points.append(at_most(where, float(np.abs(values).max()), 2 * size, 1e-9))
+                first = np.linalg.inv(true)
+                gap = np.linalg.eigvalsh(first - np.linalg.inv(wide))[0] if share == 1 else 0.0
+                points.append(ordered({**where, "of": "inverses"}, float(gap),
+                                      float(np.linalg.norm(first, 2)), 1e-8))  # fmt: skip
     return points
 
 
@@ -97,7 +111,8 @@ def simulated_events(level: Level, constant: float = 50.0) -> list[Point]:
     times = level.pick(1000, 10_000)
     for d, n in ((1, 13), (2, 20), (5, 40))[: level.pick(2, 3)]:
         for sigma in level.pick((1.0,), (1e-3, 0.3, 1.0, 3.0)):
-            inverse = _explored(rng, d, times * (n - 1)).reshape(times, n - 1, d, d)
+            inverse = explored_inverses(rng, d, 2 * d, times * (n - 1))
+            inverse = inverse.reshape(times, n - 1, d, d)
             root = np.linalg.cholesky(np.eye(d) + sigma**2 * inverse)
             theta = np.einsum("rnij,rnj->rni", root, rng.standard_normal((times, n - 1, d)))
             centred = theta - theta.mean(axis=1, keepdims=True)
@@ -110,17 +125,6 @@ def simulated_events(level: Level, constant: float = 50.0) -> list[Point]:
             where = {"d": d, "n": n, "T": 1, "sigma": sigma, "tau": 2 * d, "counted": True}
             points.append(counted(where, fails, times, 6 / (d * n), level.size))
     return points
-
-
-def _explored(rng: np.random.Generator, d: int, wanted: int) -> np.ndarray:
-    """V^-1 of 2d actions from the unit ball, given E_v."""
-    kept: list[np.ndarray] = []
-    while sum(map(len, kept)) < wanted:
-        raw = rng.standard_normal((wanted, 2 * d, d))
-        raw *= rng.random((wanted, 2 * d, 1)) ** (1 / d) / np.linalg.norm(raw, axis=2)[..., None]
-        gram = np.einsum("nti,ntj->nij", raw, raw)
-        kept.append(np.linalg.inv(gram[np.linalg.eigvalsh(gram)[:, 0] >= d / (2 * (d + 2))]))
-    return np.concatenate(kept)[:wanted]
 
 
 def event_covariance_literal(
@@ -142,27 +146,36 @@ def event_covariance_literal(
 def lemma_mqb(
     level: Level, explored: bool = True, constant: float = 50.0, three: float = 3.0
 ) -> list[Point]:
-    """P(E_n fails) <= 8 / (dnT) for n > 10d + 4 ln(16dT): the sum of the three, E_v by the law that
-    finds directions slowest (N = n, tau of eq. (8)), E_m and E_s at their tightest."""
+    """P(E_n fails) <= 8 / (dnT) for n > 10d + 4 ln(16dT): the sum of the three, E_v by a law that
+    finds directions slowly (N = n, tau of eq. (8)), E_m and E_s at their tightest; T from the
+    smallest with tau < T on."""
     points = []
-    for d in DIMS:
-        for horizon in level.pick((10_000,), (10_000, 10**6)):
+    for d, share in product(DIMS, level.pick((0.9,), (0.05, 0.5, 0.9))):
+        for horizon in (_shortest(d, share), *level.pick((10_000,), (10_000, 10**6))):
             for n in level.pick((first_n(d, horizon), 10**6), (first_n(d, horizon), 10**4, 10**6)):
                 log = math.log(d * n * horizon)
-                steps = math.ceil(8 * d / 0.9 * math.log(d**2 * n**2 * horizon))
-                if steps > horizon:
+                steps = math.ceil(8 * d / share * math.log(d**2 * n**2 * horizon))
+                if steps >= horizon:
                     continue
-                each = coupon_failure(d, 0.9, steps if explored else d)
+                each = coupon_failure(d, share, steps if explored else d)
                 gram = -math.expm1(n * math.log1p(-each)) if each < 1 else 1.0
                 mean = float(chi2.sf(three * (d + log), d))
                 far = constant * math.sqrt((5 * d + 2 * log) / (n - 1))
                 low, high = deviation(d, n - 2, far)
-                where = {"d": d, "T": horizon, "n": n, "tau": steps}
+                where = {"d": d, "T": horizon, "n": n, "tau": steps, "lambda_A d / a^2": share}
                 most = max(gram, mean, math.exp(low))
                 points.append(
                     bracketed(where, most, gram + mean + math.exp(high), 8 / (d * n * horizon))
                 )
     return points
+
+
+def _shortest(d: int, share: float) -> int:
+    """The smallest T with tau < T at the first n that the lemma allows."""
+    horizon = 2
+    while math.ceil(8 * d / share * math.log((d * first_n(d, horizon)) ** 2 * horizon)) >= horizon:
+        horizon += 1
+    return horizon
 
 
 CLAIMS = (
@@ -204,7 +217,8 @@ CLAIMS = (
           "n > 10d + 4 ln(16dT) implies n > 5d + 2 ln(dnT)", threshold,
           {"5d + 2 ln(16dT)": partial(threshold, four=2.0, ten=5.0)}),
     Claim("widening", SECTION, "366, 3385-3411", "D",
-          "|S - S_*| <= s implies S + sI >= S_* and |S + sI - S_*| <= 2s", widening,
+          "|S - S_*| <= s implies S + sI >= S_*, |S + sI - S_*| <= 2s and S_*^-1 >= (S + sI)^-1",
+          widening,
           {"half of s": partial(widening, share=0.5)}),
 )  # fmt: skip
 """Checks of this section."""

@@ -103,14 +103,25 @@ def figure_1c(level: Level) -> list[Point]:
             *still_so(level, "covariance_error", "raw_covariance_error")]  # fmt: skip
 
 
+def reached(level: Level, measure: str = "total") -> list[Point]:
+    """Th-MTS_tau has no more regret than KMTS."""
+    return less(level, measure, (("Th-MTS_tau", "KMTS"),))
+
+
 CLAIMS = (
     Claim("figure-1a", SECTION, "595-612", "E",
           "all learners beat UKTS; All-MTS_tau and All-MTS outperform KMTS, Th-MTS_tau reaches it "
           "(in the last half of the tasks); All-MTS beats All-MTS_tau beats Th-MTS_tau", figure_1a,
           {"Th-MTS_tau beats All-MTS": partial(less, measure="total",
                                                pairs=(("Th-MTS_tau", "All-MTS"),))},
-          "Over all 10,000 tasks Th-MTS_tau is not seen to reach KMTS: its total is above or "
-          "equal, within the error of 60 runs (analyses/figure1)."),
+          "Whether Th-MTS_tau reaches KMTS over all 10,000 tasks: see figure-1a-literal."),
+    Claim("figure-1a-literal", SECTION, "595-612", "E",
+          "Th-MTS_tau reaches KMTS in total regret of all 10,000 tasks, which Figure 1 (a) shows",
+          reached, {"KMTS reached by UKTS": partial(less, measure="total",
+                                                    pairs=(("UKTS", "KMTS"),))},
+          "It ends about one per cent above, on average over 60 runs; taken alone that has p < "
+          "0.01, too little for the error budget of all claims together. In the last half of the "
+          "tasks it has less regret than KMTS (figure-1a)."),
     Claim("figure-1b", SECTION, "595-612", "E",
           "the mean of Th-MTS_tau approaches mu_*, in contrast to All-MTS_tau and All-MTS",
           figure_1b, {"All-MTS falls faster": partial(less, measure="slope",

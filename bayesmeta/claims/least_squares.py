@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 
 from bayesmeta.agents import ROSTER
 from bayesmeta.claims.matrices import positive
@@ -28,8 +28,8 @@ def _least_squares(level: Level, name: str, ridge: float = 0.0, peeking: bool = 
     rng = level.rng(name)
     found: Errors = []
     replications = level.pick(4000, 40_000)
-    for d in level.pick((1, 2), (1, 2, 5)):
-        for sigma in (1e-3, 1.0, 3.0):
+    for d in level.pick((1, 2), (1, 2, 5, 10)):
+        for sigma in (1e-4, 1.0, 3.0):
             steps = d + 3
             raw = rng.standard_normal((replications, steps, d))
             raw *= (rng.random((replications, steps, 1)) ** (1 / d)
@@ -58,11 +58,13 @@ def _centred(level: Level, errors: Errors) -> list[Point]:
 
 def _white(level: Level, errors: Errors) -> list[Point]:
     """The standardised errors have covariance I, up to the largest deviation that chance allows
-    the covariance of so many normals, entry by entry."""
+    the covariance of so many normals, entry by entry: d variances, and d(d-1)/2 covariances, each
+    half the difference of two variances; all are chi-squared."""
     points = []
     for where, z in errors:
+        free, tail = len(z) - 1, level.size / (2 * z.shape[1] ** 2)
         gap = float(np.abs(np.cov(z.T) - np.eye(z.shape[1])).max())
-        allowed = float(norm.isf(level.size / z.shape[1] ** 2)) * math.sqrt(2 / len(z))
+        allowed = float(max(chi2.isf(tail, free) / free - 1, 1 - chi2.ppf(tail, free) / free))
         points.append(equal({**where, "what": "covariance"}, gap, allowed))
     return points
 

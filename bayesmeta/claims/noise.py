@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import product
 
 import numpy as np
 from scipy.stats import multivariate_normal
 
 from bayesmeta.checks import Array
+from bayesmeta.claims.edges import Edge, Where, all_edges
 from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.theory import alignment
 from bayesmeta.theory.alignment import symmetric_power
-from bayesmeta.theory.constants import m_tilde
+from bayesmeta.theory.constants import Regime, largest_m, linear_in_log, m_tilde, m_tilde_of
 
 SECTION = "mean alignment"
-Where = dict[str, Any]
 
 
 def _learners(
     level: Level, name: str
 ) -> Iterator[tuple[Where, GaussianPrior, GaussianPrior, Array, Array, Array]]:
-    """Prior in use, true prior, actions, noise and theta, with V - B positive definite and the
-    priors far enough apart for a dropped term to show."""
+    """Prior in use, true prior, actions, noise and theta. B <= sigma^2 Sigma_*^-1 <= V/4 whatever
+    the prior in use, so V - B is positive definite; and the priors are far enough apart for a
+    dropped term to show."""
     rng = level.rng(name)
     for d in (1, 2, 5, 10):
         for case in range(level.pick(3, 15)):
@@ -36,7 +36,8 @@ def _learners(
             half = rng.standard_normal((d, d))
             true = half @ half.T + 0.1 * np.eye(d)
             true *= 4 * sigma**2 / (low * float(np.linalg.eigvalsh(true)[0]))
-            more = 0.3 * true
+            way = rng.standard_normal((d, 1 if case % 2 else d))
+            more = 0.3 * true if case % 3 == 2 else (way @ way.T) * float(np.trace(true)) / d
             mean = rng.standard_normal(d) * sigma
             used = GaussianPrior(mean + sigma * rng.standard_normal(d), true + more)
             theta = mean + np.linalg.cholesky(true) @ rng.standard_normal(d)
@@ -83,16 +84,19 @@ def noise_density(
     rng = level.rng("noise-density")
     points = []
     for d, tau, sigma in cases:
-        actions = rng.standard_normal((tau, d))
+        actions = rng.standard_normal((tau, d)) if tau > 1 else np.ones((1, 1))
         gram = actions.T @ actions
-        s = actions.T @ (sigma * rng.standard_normal(tau))
+        s = actions.T @ (sigma * rng.standard_normal(tau)) if tau > 1 else np.zeros(1)
         square = float(s @ np.linalg.solve(gram, s))
         count = tau if power == "tau" else d
         variance = sigma**2 if scaled else 1.0
         printed = -0.5 * (square / variance + count * math.log(two * math.pi * variance))
         printed -= 0.5 * float(np.linalg.slogdet(gram)[1])
         law = float(multivariate_normal.logpdf(s, np.zeros(d), sigma**2 * gram))
-        points.append(equal({"d": d, "tau": tau, "sigma": sigma}, abs(printed - law), 1e-8))
+        where: Where = {"d": d, "tau": tau, "sigma": sigma}
+        if tau == 1:
+            where |= {"A": 1.0, "S": 0.0, "log density": law, "log density as printed": printed}
+        points.append(equal(where, abs(printed - law), 1e-8))
     return points
 
 
@@ -109,113 +113,6 @@ def noise_jacobian(level: Level, sign: int = 1) -> list[Point]:
     return points
 
 
-@dataclass(frozen=True)
-class Edge:
-    """A single dimension at the edge of all events: Sigma_* = ``low``, V = lambda_A / 2,
-    |mu-hat - mu_*| = ``mean`` = sqrt(f_m delta), Sigma-hat - Sigma_* = ``cov`` = sqrt(f_s delta).
-    """
-
-    sigma: float
-    low: float
-    action_min: float
-    tau: int
-    horizon: int
-    delta: float
-    mean: float
-    cov: float
-
-    @property
-    def where(self) -> Where:
-        return {"d": 1, "sigma": self.sigma, "Sigma_*": self.low, "lambda_A": self.action_min,
-                "tau": self.tau, "T": self.horizon, "delta": self.delta,
-                "mean deviation": self.mean, "covariance deviation": self.cov}  # fmt: skip
-
-    @property
-    def c_s(self) -> float:
-        return 2 * self.sigma**2 / (self.low**2 * self.action_min)
-
-    @property
-    def log(self) -> float:
-        return math.log(self.horizon / self.delta)
-
-    @property
-    def total(self) -> float:
-        """f_m delta + c_1 d f_s delta."""
-        return self.mean**2 + 2 / self.low * self.log * self.cov**2
-
-    def c_xi(self, corrected: bool = False) -> float:
-        """As printed, or without sigma, which makes M and k_1 free of units."""
-        return (1.0 if corrected else self.sigma) * math.sqrt(5 * self.log)
-
-    def delta_m(self, corrected: bool = False) -> float:
-        """delta M: at most 1 where Theorem 1 speaks."""
-        square = self.c_xi(corrected) ** 2 * self.c_s
-        first = (self.c_s * self.tau * self.cov) ** 2
-        second = 18 * square * (self.total + square * self.cov**2 / 36)
-        return max(3 * self.delta, first, second)
-
-    @property
-    def gap(self) -> float:
-        return self.sigma**2 * self.cov / (self.low * (self.low + self.cov))
-
-    @property
-    def aligned(self) -> float:
-        """V^K = V - B."""
-        return self.action_min / 2 - self.gap
-
-    @property
-    def shift(self) -> float:
-        """G with theta at the edge of E_theta, on the side that makes it large."""
-        far = math.sqrt(2 * self.log)
-        return self.sigma**2 / (self.low + self.cov) * self.mean + self.gap * far * math.sqrt(
-            self.low
-        )
-
-
-def _edges(level: Level, corrected: bool = False) -> list[Edge]:
-    """From the simple to the rest, each as far from the truth as delta <= 1/M allows."""
-    found = []
-    for sigma in (1.0, 3.0, 0.9, 0.5, 0.1, 0.05, 1e-2, 1e-4):
-        for low in level.pick((1.0, 1e-3), (1.0, 1e-1, 1e-3, 1e-5)):
-            for tau, horizon in ((8, 10), (1, 2), (2, 3)):
-                for share in level.pick((0.0, 0.7), (0.0, 0.3, 0.7, 0.95)):
-                    for delta in level.pick((1 / 3,), (1 / 3, 1e-3)):
-                        edge = _at_the_edge(sigma, low, tau, horizon, delta, share, corrected)
-                        if edge is not None:
-                            found.append(edge)
-    return found
-
-
-def _at_the_edge(
-    sigma: float, low: float, tau: int, horizon: int, delta: float, share: float, corrected: bool
-) -> Edge | None:
-    """Deviations of covariance (``share`` of what is allowed alone) and mean with delta M = 1."""
-
-    def with_(mean: float, cov: float) -> Edge:
-        return Edge(sigma, low, 1 / 3, tau, horizon, delta, mean, cov)
-
-    def allowed(edge: Edge) -> bool:
-        return edge.delta_m(corrected) <= 1 + 1e-12
-
-    if not allowed(with_(0.0, 0.0)):
-        return None
-    cov = share * _largest(lambda s: allowed(with_(0.0, s)), low) if share else 0.0
-    mean = _largest(lambda m: allowed(with_(m, cov)), sigma)
-    edge = with_(mean * (1 - 1e-9), cov)
-    return edge if edge.aligned > 0 else None
-
-
-def _largest(holds: Callable[[float], bool], top: float) -> float:
-    """The largest number for which ``holds``, which does at 0 and then no more."""
-    while holds(top):
-        top *= 10
-    low, high = 0.0, top
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
-
-
 def _all(edge: Edge) -> bool:
     return True
 
@@ -229,12 +126,13 @@ def shift_bound(
     """|G|^2_{(V^K)^-1} <= 2 c_s delta (f_m + c_1 d f_s) / d; corrected: times sigma^2 kappa with
     kappa = 1 / (1 - c_s sqrt(f_s delta) / d)."""
     points = []
-    for edge in filter(keep, _edges(level, corrected)):
+    for edge in filter(keep, all_edges(level, corrected)):
         left = edge.shift**2 / edge.aligned
-        right = factor * edge.c_s * edge.total
+        right = factor * edge.c_s * edge.total / edge.dim
         if corrected:
-            right *= edge.sigma**2 / (1 - edge.c_s * edge.cov)
-        points.append(at_most(edge.where, left, right, 1e-9))
+            right *= edge.sigma**2 / (1 - edge.c_s * edge.cov / edge.dim)
+        point = at_most(edge.where, left, right, 1e-9)
+        points.append(point._replace(label="" if edge.cov else "sigma^2"))
     return points
 
 
@@ -248,10 +146,10 @@ def aligned_gram(
     """lambda_min(V^K) >= lambda_A d / 2, where it is used; corrected: times 1 - c_s sqrt(f_s
     delta) / d."""
     points = []
-    for edge in filter(keep, _edges(level, corrected)):
-        bound = edge.action_min if whole else edge.action_min / 2
+    for edge in filter(keep, all_edges(level, corrected)):
+        bound = edge.action_min * edge.dim * (1.0 if whole else 0.5)
         if corrected:
-            bound *= 1 - share * edge.c_s * edge.cov
+            bound *= 1 - share * edge.c_s * edge.cov / edge.dim
         points.append(at_most(edge.where, -edge.aligned, -bound, 1e-9))
     return points
 
@@ -260,57 +158,70 @@ def largest_log_ratio(edge: Edge) -> float:
     """The largest log p(S) - log p(S^K) within E_xi under the law of the model, N(0, sigma^2 V)."""
     g = edge.shift / (edge.sigma * math.sqrt(edge.aligned))
     turn = math.sqrt(1 + edge.gap / edge.aligned)
-    far = math.sqrt(5 * edge.log)
+    far = math.sqrt(5 * edge.dim * edge.log)
     return g * g / 2 + g * turn * far + (turn**2 - 1) * far**2 / 2
 
 
+def _density_point(edge: Edge, right: float) -> Point:
+    left, most = largest_log_ratio(edge), math.log1p(right)
+    return Point(edge.where, left, most + 1e-9 * max(left, most), logs=True)
+
+
 def density_ratio(
-    level: Level,
-    corrected: bool = False,
-    factor: float = 6.0,
-    keep: Callable[[Edge], bool] = _all,
+    level: Level, six: float = 6.0, keep: Callable[[Edge], bool] = _all
 ) -> list[Point]:
-    """The ratio is at most 1 + 6 sqrt(c_xi^2 c_s delta (f_m + c_1 d f_s)) + c_xi^2 c_s sqrt(f_s
-    delta), as it is used; corrected: c_xi without its sigma, in M as well."""
+    """The ratio is at most 1 + 6 sqrt(c_xi^2 c_s) sqrt(f_m delta) + 6 (sqrt(c_xi^2 c_s c_1 d) +
+    c_xi^2 c_s) sqrt(f_s delta), line 1805; it is used with c_xi^2 c_s for 6 c_xi^2 c_s."""
     points = []
-    for edge in filter(keep, _edges(level, corrected)):
-        c = edge.c_xi(corrected)
-        right = factor * c * math.sqrt(edge.c_s * edge.total) + c**2 * edge.c_s * edge.cov
-        left, most = largest_log_ratio(edge), math.log1p(right)
-        points.append(Point(edge.where, left, most + 1e-9 * max(left, most), logs=True))
+    for edge in filter(keep, all_edges(level)):
+        c2 = edge.c_xi() ** 2 * edge.c_s
+        root = math.sqrt(c2 * edge.c_1 * edge.dim)
+        right = six * math.sqrt(c2) * edge.mean + six * (root + c2) * edge.cov
+        points.append(_density_point(edge, right))
     return points
 
 
-def good_event_product(level: Level, twelve: float = 12.0) -> list[Point]:
+def density_ratio_corrected(level: Level, six: float = 6.0) -> list[Point]:
+    """Step (c), from which both follow, with c_xi without its sigma, in M as well: at most 1 +
+    6 sqrt(c_xi^2 c_s delta (f_m + c_1 d f_s)) + c_xi^2 c_s sqrt(f_s delta)."""
+    points = []
+    for edge in all_edges(level, corrected=True):
+        c = edge.c_xi(corrected=True)
+        right = six * c * math.sqrt(edge.c_s * edge.total) + c**2 * edge.c_s * edge.cov
+        points.append(_density_point(edge, right))
+    return points
+
+
+def good_event_product(level: Level, twelve: float = 12.0, eleven: float = 11.0) -> list[Point]:
     """(1 + p)(1 + q) <= 1 + k_1, with p = c_s tau sqrt(f_s delta) <= 1; and 2/11 + 9/11 = 1."""
     points = []
-    for edge in _edges(level):
+    for edge in all_edges(level):
         c2 = edge.c_xi() ** 2 * edge.c_s
         p = edge.c_s * edge.tau * edge.cov
-        c_1 = 2 / edge.low * edge.log
-        q = 6 * math.sqrt(c2) * edge.mean + (6 * math.sqrt(c2 * c_1) + c2) * edge.cov
+        root = math.sqrt(c2 * edge.c_1 * edge.dim)
+        q = 6 * math.sqrt(c2) * edge.mean + (6 * root + c2) * edge.cov
         k_1 = twelve * math.sqrt(c2) * edge.mean
-        k_1 += (edge.c_s * edge.tau + twelve * math.sqrt(c2 * c_1) + 2 * c2) * edge.cov
+        k_1 += (edge.c_s * edge.tau + twelve * root + 2 * c2) * edge.cov
         points.append(at_most(edge.where, p + q + p * q, k_1, 1e-9))
     for p in (0.0, 0.5, 1.0):
-        points.append(at_most({"p": p}, (1 + p) / 11 + 9 / 11, 1.0))
+        points.append(at_most({"p": p}, (1 + p) / eleven + 9 / 11, 1.0))
     p, q = 1.0, 0.3  # tight at p = 1
     points.append(at_most({"p": p, "q": q}, p + q + p * q, p + 2 * q * twelve / 12))
     return points
 
 
-def delta_demands(level: Level, corrected: bool = False, eighteen: float = 18.0) -> list[Point]:
+def delta_demands(level: Level, corrected: bool = False, three: float = 3.0) -> list[Point]:
     """(i)-(iv) for delta <= 1/M, read as <=; (iii) follows from (iv)."""
     points = []
-    for edge in _edges(level, corrected):
+    for edge in all_edges(level, corrected):
         c, c_s = edge.c_xi(corrected), edge.c_s
         inner = c * math.sqrt(c_s * edge.total)
-        four = 3 * inner + c**2 * c_s * edge.cov / 2
-        points.append(at_most({**edge.where, "demand": "iv"}, four, math.sqrt(18 / eighteen), 1e-6))
+        four = three * inner + c**2 * c_s * edge.cov / 2
+        points.append(at_most({**edge.where, "demand": "iv"}, four, 1.0, 1e-6))
         points.append(at_most({**edge.where, "demand": "ii"}, c_s * edge.tau * edge.cov, 1.0, 1e-9))
-        points.append(at_most({**edge.where, "demand": "i"}, c_s * edge.cov, 1.0, 1e-9))
+        points.append(at_most({**edge.where, "demand": "i"}, c_s * edge.cov, edge.dim, 1e-9))
         left = math.sqrt(c_s * edge.total)
-        points.append(at_most({**edge.where, "demand": "iii"}, left, c, 1e-9))
+        points.append(at_most({**edge.where, "demand": "iii"}, left, c * edge.dim, 1e-9))
     return points
 
 
@@ -333,7 +244,7 @@ def log_bound(level: Level, two: float = 2.0) -> list[Point]:
 
 
 def m_tilde_suffices(level: Level, raised: bool = True) -> list[Point]:
-    """delta <= 1 / M-tilde implies delta (a ln^p(1/delta) + b) <= 1."""
+    """delta <= 1 / M-tilde implies delta (a ln^p(1/delta) + b) <= 1; and so for M(delta) itself."""
     points = []
     for p in (1, 2, 3):
         for a in (p**-p, 1.0, 50.0, 1e6):
@@ -343,6 +254,14 @@ def m_tilde_suffices(level: Level, raised: bool = True) -> list[Point]:
                     delta = 1 / ((bound if raised else bound ** (1 / p)) * less)
                     left = delta * (a * math.log(1 / delta) ** p + b) if delta < 1 else math.inf
                     points.append(at_most({"p": p, "a": a, "b": b, "delta": delta}, left, 1.0))
+    for d, sigma, low in product((1, 2, 5, 10), (1e-4, 1.0, 3.0), (1e-3, 1.0)):
+        regime = Regime(d, 2, 1000, sigma, 1.0, 1 / (d + 2), low, low, 1.0)
+        delta = 1 / m_tilde_of(regime)
+        log = math.log(1 / delta)
+        tau, fm, fs = (one[0] + one[1] * log for one in linear_in_log(regime))
+        left = delta * largest_m(regime, tau, fm, fs, delta)
+        where = {"d": d, "sigma": sigma, "Sigma_*": low, "of": "M(delta)", "delta": delta}
+        points.append(at_most(where, left, 1.0))
     return points
 
 
@@ -358,6 +277,11 @@ def _right_covariance(edge: Edge) -> bool:
     return edge.cov == 0
 
 
+_THEOREM_1 = (
+    "Theorem 1 survives, for laws of alignment-density-corrected, where sigma >= 1, and for all "
+    "sigma with 5 ln(dT/delta) for c_xi^2."
+)
+
 CLAIMS = (
     Claim("alignment-mean", SECTION, "1276-1445", "I",
           "mu-tilde and S^K(S^M) bring both learners to the same mean", alignment_mean,
@@ -370,8 +294,7 @@ CLAIMS = (
           "missing 1/sigma^2 in the exponent does not: see density-ratio and theorem-1.",
           partial(noise_density, cases=_SQUARE),
           survives="The lost constants cancel in the ratio of two such densities; the lost "
-          "1/sigma^2 does not. Theorem 1 survives for sigma >= 1, and for all sigma with 5 "
-          "ln(dT/delta) for c_xi^2.",
+          "1/sigma^2 does not. " + _THEOREM_1,
           sides="difference of the logarithms of printed and true density at a point; rounding"),
     Claim("noise-density-corrected", SECTION, "1494", "I",
           "S given A has density exp(-|S|^2_{V^-1}/(2 sigma^2)) / sqrt((2 pi sigma^2)^d det V)",
@@ -387,7 +310,7 @@ CLAIMS = (
           "the left side changes with those of rewards, the right does not.",
           partial(shift_bound, keep=_below_one),
           survives="density-ratio survives as printed for sigma >= 1, and with 5 ln(dT/delta) "
-          "for c_xi^2 for all sigma; so does Theorem 1.",
+          "for c_xi^2 for all sigma. " + _THEOREM_1,
           sides="|G|^2; its bound"),
     Claim("shift-bound-corrected", SECTION, "1670-1698", "D",
           "the same times sigma^2 / (1 - c_s sqrt(f_s delta) / d)",
@@ -409,42 +332,49 @@ CLAIMS = (
           {"half of c_s": partial(aligned_gram, corrected=True, share=0.5)},
           "Weyl, with |B| <= sigma^2 sqrt(f_s delta) / lambda_min^2."),
     Claim("density-ratio", SECTION, "1582-1810", "D",
-          "the ratio of the densities of S and S^K is at most "
-          "1 + 6 sqrt(c_xi^2 c_s) (…) + c_xi^2 c_s sqrt(f_s delta)", density_ratio,
-          {"0.5 for 6, where sigma = 1": partial(density_ratio, factor=0.5, keep=_one)},
-          "Under the law the model implies the exponent has 1 / sigma^2 (line 1494 lost it), so "
-          "the claim fails for sigma < 1; for sigma >= 1 it follows from the corrected one.",
+          "the ratio of the densities of S and S^K is at most 1 + 6 sqrt(c_xi^2 c_s) sqrt(f_m "
+          "delta) + 6 (sqrt(c_xi^2 c_s c_1 d) + c_xi^2 c_s) sqrt(f_s delta)", density_ratio,
+          {"0.5 for 6, where sigma = 1": partial(density_ratio, six=0.5, keep=_one)},
+          "Under the law the model implies the exponent has 1 / sigma^2 (line 1494 lost it). So "
+          "the claim fails for small sigma, from about 0.6 down (as line 1885 uses it, from about "
+          "0.97 down); for sigma >= 1 it follows from the corrected one.",
           partial(density_ratio, keep=_one),
-          survives="Theorem 1 survives for sigma >= 1, and for all sigma with 5 ln(dT/delta) for "
-          "c_xi^2.",
+          survives=_THEOREM_1,
           sides="the largest ratio; its bound"),
     Claim("density-ratio-corrected", SECTION, "1582-1810", "D",
-          "the same with 5 ln(dT/delta) for c_xi^2, in M as well, where V >= lambda_A d / 2",
-          partial(density_ratio, corrected=True),
-          {"0.9 for 6": partial(density_ratio, corrected=True, factor=0.9)},
+          "the ratio is at most 1 + 6 sqrt(c^2 c_s delta (f_m + c_1 d f_s)) + c^2 c_s sqrt(f_s "
+          "delta), c^2 = 5 ln(dT/delta) for c_xi^2, in M as well, where V >= lambda_A d / 2",
+          density_ratio_corrected,
+          {"0.9 for 6": partial(density_ratio_corrected, six=0.9)},
           "With c^2 = 5 ln(dT/delta), u = c sqrt(c_s (f_m + c_1 d f_s) delta) and v = c^2 c_s "
           "sqrt(f_s delta) / 2, delta <= 1/M says 18 u^2 + 2 v^2 <= 1. Since c^2 >= 5 ln 6, kappa "
           "= 1 / (1 - c_s sqrt(f_s delta) / d) <= 1.1875, and the exponent is at most "
           "kappa (c_s (…) / d + sqrt(2) u + v) <= 1.711 u + 1.1875 v. exp of that less 1 + 6u + 2v "
-          "is convex, 0 at 0 and negative on the arc, hence nowhere positive."),
+          "is convex, and not positive at the corners of u <= 1/sqrt(18), v <= 1/sqrt(2)."),
     Claim("good-event-product", SECTION, "1874-1905", "D",
           "(1 + c_s tau sqrt(f_s delta)) (1 + …) <= 1 + k_1, and the constants add to c_bad",
-          good_event_product, {"11 for 12": partial(good_event_product, twelve=11.0)},
+          good_event_product,
+          {"11 for 12": partial(good_event_product, twelve=11.0),
+           "10 for 11 under c_bad": partial(good_event_product, eleven=10.0)},
           "k_1 = p + 2q and pq <= q; tight at p = 1. The 6 c_xi^2 c_s of line 1805 is a misprint "
           "for c_xi^2 c_s."),
     Claim("delta-demands", SECTION, "1906-1965", "D",
           "(i)-(iv) follow from delta <= 1/M, and (iii) from (iv)",
           lambda level: [*demand_four(level), *delta_demands(level)],
-          {"9 for 18": lambda level: demand_four(level, 9.0)},
+          {"9 for 18 in M": lambda level: demand_four(level, 9.0)},
           "(iv) holds, tightly. (iii) fails for small sigma: (iv) gives sqrt(c_s (…)) <= 1 / (3 "
-          "c_xi), which is at most c_xi d only if 3 d c_xi^2 >= 1. (i) and (ii) hold as <=, not as "
-          "<, at delta = 1/M.", demand_four,
-          survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2, where (iii) holds.",
+          "c_xi), which is at most c_xi d only if 3 d c_xi^2 >= 1. (ii) holds as <=, not as < as "
+          "printed, at delta = 1/M; so does (i) for d = tau = 1.", demand_four,
+          survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2, where (iii) holds, for laws of "
+          "alignment-density-corrected.",
           sides="sqrt(c_s (f_m + c_1 d f_s) delta); c_xi d, demand (iii)"),
     Claim("delta-demands-corrected", SECTION, "1906-1965", "D",
-          "the same with 5 ln(dT/delta) for c_xi^2", partial(delta_demands, corrected=True),
-          {"9 for 18": lambda level: demand_four(level, 9.0)},
-          "3 c^2 >= 15 ln 3 > 1."),
+          "(i)-(iv), (i) and (ii) with <=, follow from delta <= 1/M with 5 ln(dT/delta) for c_xi^2",
+          lambda level: [*demand_four(level), *delta_demands(level, corrected=True)],
+          {"9 for 18 in M": lambda level: demand_four(level, 9.0),
+           "5 for 3 in (iv)": partial(delta_demands, corrected=True, three=5.0),
+           "sigma in c_xi": delta_demands},
+          "(iii) from (iv): 3 d c^2 >= 15 ln 3 > 1."),
     Claim("log-bound", SECTION, "3617", "D", "x >= 4 a ln(2a) + 2b implies x >= a ln x + b",
           log_bound, {"0.5 b for 2b": partial(log_bound, two=0.5)}),
     Claim("m-tilde", SECTION, "1966-1985", "D",

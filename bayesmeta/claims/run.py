@@ -15,7 +15,7 @@ from bayesmeta.claims.verdict import Claim, Level, Verdict, judge
 
 BUDGET = 1e-3
 """Probability that a check of everything raises a false alarm."""
-POINTS = 50_000
+POINTS = 100_000
 """No run looks at more points: each may have this share of the budget."""
 
 

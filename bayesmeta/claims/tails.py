@@ -27,7 +27,7 @@ def matrix_chernoff(level: Level, two: float = 2.0) -> list[Point]:
             left = float(binom.logcdf(math.floor(t * n * p), n, p))
             right = -((1 - t) ** 2) * n * p / two
             where = {"d": 1, "n": n, "p": p, "t": t}
-            points.append(Point(where, left, right + 1e-9 * abs(right)))
+            points.append(Point(where, left, right + 1e-9 * abs(right), logs=True))
     for d in (2, 5, 10):
         for n in (2 * d, 6 * d, 20 * d):
             missed = sum(

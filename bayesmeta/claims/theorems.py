@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import numpy as np
-from scipy.special import gammaln
 from scipy.stats import norm
 
-from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal, estimated
+from bayesmeta.checks import Array
+from bayesmeta.claims.edges import largest
+from bayesmeta.claims.experiment import section_6
+from bayesmeta.claims.verdict import Claim, Level, Point, at_most, estimated
+from bayesmeta.environment import paper_family
 from bayesmeta.theory import bounds
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.constants import Regime
@@ -63,7 +68,7 @@ def bad_event(level: Level, four: float = 4.0) -> list[Point]:
     the lemma says of 2aT|theta| with m = 0; by the exact second moment (first for d = 1)."""
     points = []
     for d in (1, 2, 5, 10):
-        for horizon in (2, 200, 10_000):
+        for horizon in (1, 2, 200, 10_000):
             for delta in level.pick((1 / 3, 1e-6), (1 / 3, 1e-2, 1e-6, 1e-12)):
                 ell = math.log(d * d * horizon / delta)
                 t = math.sqrt(2 * ell)
@@ -83,108 +88,73 @@ def two_armed_regret(a: float, low: float, sigma: float, steps: int) -> float:
     return a * math.sqrt(2 * low / math.pi) * total
 
 
+def drawn_actions_regret(
+    rng: np.random.Generator, a: float, low: float, actions: int, steps: int, runs: int
+) -> Array:
+    """The same where a step offers so many actions, uniform on [-a, a], and sigma = 1, run by run:
+    E[max - min] = 2a (K-1)/(K+1) is lost where the signs of theta and the draw differ. V, the sum
+    of squares of largest (or smallest) actions, does not depend on theta."""
+    best = a * (2 * rng.random((runs, steps)) ** (1 / actions) - 1)  # the largest of them
+    gram = np.cumsum(best**2, axis=1) - best**2
+    lost = np.sum(1 / (1 + low * gram), axis=1)
+    made: Array = a * (actions - 1) / (actions + 1) * math.sqrt(2 * low / math.pi) * lost
+    return made
+
+
 def prior_dependent(
-    level: Level, corrected: bool = False, share: float = 1.0, radii: tuple[float, ...] = ()
+    level: Level, radii: tuple[float, ...] = (), share: float = 1.0, corrected: bool = False
 ) -> list[Point]:
-    """The bracket of the prior-dependent bound is no smaller than the regret of Thompson Sampling
-    with the true prior: exactly for two actions in one dimension."""
+    """The brackets of the prior-dependent bounds (lines 276 and 491, N = 2) are no smaller than the
+    regret of Thompson Sampling with the true prior, actions drawn anew at every step."""
     points = []
-    some, many = (0.01, 0.25, 1.0, 1000.0), (0.01, 0.25, 1.0, 3.0, 10.0, 13.0, 30.0, 1000.0)
-    for a in radii or level.pick(some, many):
+    runs = level.pick(2000, 5000)
+    for a in radii or level.pick((1000.0, 0.25, 1.0), (1000.0, 30.0, 13.0, 3.0, 1.0, 0.25, 0.01)):
+        for x, actions, horizon in product(
+            level.pick((1.0, 1e-5), (1.0, 1e-5, 1e-2, 0.1, 100.0)), (20, 2),
+            level.pick((10, 100), (10, 100, 1, 1000)),
+        ):  # fmt: skip
+            low = x / a**2
+            rng = level.rng(f"prior-dependent/{a}/{x}/{actions}/{horizon}")
+            values = drawn_actions_regret(rng, a, low, actions, horizon, runs)
+            regime = Regime(1, 2, horizon, 1.0, a, a * a / 3, low, low, 0.0)
+            where = {"d": 1, "f_A": "uniform on [-a, a]", "actions": actions, "a": a,
+                     "Sigma_*": low, "sigma": 1.0, "T": horizon}  # fmt: skip
+            brackets = {"276": bounds.prior_dependent_task, "491": bounds.prior_dependent_meta}
+            if corrected:
+                brackets = {"276, corrected": bounds.prior_dependent_corrected}
+            for line, bracket in brackets.items():
+                right = share * bracket(regime, actions)
+                point = estimated({**where, "line": line}, values, right, level.size)
+                points.append(point._replace(label=line))
+    return points
+
+
+def two_arms(level: Level, share: float = 1.0) -> list[Point]:
+    """The corrected bracket for two fixed actions, exactly."""
+    points = []
+    for a in level.pick((0.01, 1.0, 1000.0), (0.01, 0.25, 1.0, 3.0, 10.0, 13.0, 30.0, 1000.0)):
         for x in level.pick((1e-2, 1.0), (1e-5, 1e-2, 0.1, 1.0, 100.0)):
             for horizon in level.pick((1, 10, 1000), (1, 10, 100, 1000, 10_000)):
                 low = x / a**2
                 regime = Regime(1, 2, horizon, 1.0, a, a * a, low, low, 0.0)
                 left = two_armed_regret(a, low, 1.0, horizon)
-                bracket = (bounds.prior_dependent_corrected if corrected
-                           else bounds.prior_dependent_task)  # fmt: skip
-                right = share * bracket(regime, 2)
+                right = share * bounds.prior_dependent_corrected(regime, 2)
                 where = {"d": 1, "actions": "-a, a", "a": a, "Sigma_*": low, "sigma": 1.0,
                          "T": horizon}  # fmt: skip
                 points.append(at_most(where, left, right))
     return points
 
 
-def _thompson(
-    a: float, low: float, sigma: float, off: float, tau: int, horizon: int, draws: np.ndarray
-) -> float:
-    """Regret after exploration of Thompson Sampling with N(off, low) where the truth is N(0, low),
-    actions [-a, a]: a sqrt(2 low/pi) E[1 - r/(1+r) exp(-off^2/(2 low (1+r)^2))], r = low V/sigma^2,
-    summed over steps; V after exploration from ``draws``."""
-    total = 0.0
-    for n in range(horizon - tau):
-        r = low / sigma**2 * (draws + n * a * a)
-        total += float(np.mean(1 - r / (1 + r) * np.exp(-(off**2) / (2 * low * (1 + r) ** 2))))
-    return a * math.sqrt(2 * low / math.pi) * total
-
-
-def theorem_1(
-    level: Level, corrected: bool = False, sigmas: tuple[float, ...] = (), share: float = 1.0
-) -> list[Point]:
-    """Relative regret of Thompson Sampling in one dimension, [-1, 1] on offer, mu_* = 0 and the
-    mean off as far as delta <= 1/M allows, against k_1 R + c_bad delta / sqrt(d)."""
-    rng = level.rng("theorem-1")
-    a, tau, delta = 1.0, 8, 1e-4
-    draws = (rng.uniform(-a, a, (level.pick(50_000, 500_000), tau)) ** 2).sum(axis=1)
-    points = []
-    for sigma in sigmas or level.pick((1.0, 1e-3), (3.0, 1.0, 0.1, 1e-2, 1e-3, 1e-4)):
-        for ratio in level.pick((30.0,), (1.0, 10.0, 30.0, 100.0, 300.0)):
-            low, horizon = ratio * sigma**2, 10
-            regime = Regime(1, 10_000, horizon, sigma, a, 1 / 3, low, low, 0.0)
-            square = 5 * math.log(horizon / delta) * (1.0 if corrected else sigma**2)
-            off = math.sqrt(0.99 / (18 * square * c.c_s(regime)))
-            fail = math.exp(tau / 2 * math.log(math.pi) - gammaln(tau / 2 + 1)
-                            - tau / 2 * math.log(6) - tau * math.log(2))  # fmt: skip
-            assert (
-                fail + 2 * norm.sf(math.sqrt(2 * math.log(horizon / delta))) < 9 * delta / horizon
-            )
-            known = _thompson(a, low, sigma, 0.0, tau, horizon, draws)
-            used = _thompson(a, low, sigma, off, tau, horizon, draws)
-            k_1 = 12 * math.sqrt(square * c.c_s(regime)) * off
-            right = k_1 * known + c.c_bad(regime, delta) * delta
-            where = {"d": 1, "actions": "all of [-1, 1]", "policy": "Thompson Sampling",
-                     "lambda_A": 1 / 3, "sigma": sigma, "mu_*": 0.0, "Sigma_*": low,
-                     "mean deviation": off, "tau": tau, "T": horizon, "delta": delta}  # fmt: skip
-            points.append(Point(where, used - known, share * right))
-    return points
-
-
-def theorem_1_shell(level: Level) -> list[Point]:
-    """The same for a law on a thin shell, 1 - 1e-6 <= |A| <= 1, and a policy that is greedy where
-    its posterior precision is at least what Sigma_* = 1 and actions of the shell give, else plays
-    the opposite. With the true prior it always is; with Sigma-hat = 1.003 it never is, whatever
-    the actions. One step after tau = 100."""
-    tau, delta, cov = 100, 1e-4, 0.003
-    regime = Regime(1, 10_000, tau + 1, 1.0, 1.0, 0.999, 1.0, 1.0, 0.0)
-    fm, fs = 1e-12, cov**2 / delta
-    assert delta * c.largest_m(regime, tau, fm, fs, delta) <= 1
-    assert 1 / (1 + cov) + tau < 1 + tau * (1 - 1e-6) ** 2
-    rng = level.rng("theorem-1-shell")
-    theta, noise = rng.standard_normal((2, level.pick(20_000, 200_000)))
-    right = np.sign(tau * theta + math.sqrt(tau) * noise) == np.sign(theta)
-    known = float(np.mean(2 * np.abs(theta) * ~right))
-    bound = c.k_1(regime, tau, fm, fs, delta) * known + c.c_bad(regime, delta) * delta
-    where = {"d": 1, "f_A": "uniform on 1 - 1e-6 <= |A| <= 1", "policy": "threshold", "sigma": 1.0,
-             "mu_*": 0.0, "Sigma_*": 1.0, "covariance deviation": cov, "tau": tau, "T": tau + 1,
-             "delta": delta}  # fmt: skip
-    values = 2 * np.abs(theta) * np.where(right, 1.0, -1.0)
-    return [estimated(where, values, bound, level.size)]
-
-
-def units(level: Level, corrected: bool = True) -> list[Point]:
-    """k_1 does not change with the units of rewards (sigma, theta, mu and the root of Sigma times
-    c), as relative regret over regret does not."""
-    points = []
-    base = Regime(2, 1000, 2000, 0.5, 1.0, 0.2, 0.5, 2.0, 1.0)
-    for factor in (1e-3, 0.1, 10.0, 1e3):
-        scaled = replace(base, noise_sd=0.5 * factor, prior_min=0.5 * factor**2,
-                         prior_max=2.0 * factor**2, mean_norm=factor)  # fmt: skip
-        values = [
-            c.k_1(regime, 10, 1e-3 * unit**2, 1e-6 * unit**4, 0.01, corrected)
-            for regime, unit in ((base, 1.0), (scaled, factor))
-        ]
-        points.append(equal({"c": factor}, abs(values[1] / values[0] - 1), 1e-9))
-    return points
+def in_section_6(level: Level) -> list[Point]:
+    """Regret of KTS in a task of Section 6 (d = 5), in the recorded runs, against the brackets."""
+    recorded, regime = section_6(), bounds.regime_of(paper_family(), 10_000)
+    values = np.array(recorded["total"]["KTS"]) * recorded["unit"] / recorded["tasks"]
+    return [
+        estimated({"experiment": "Section 6", "d": 5, "T": 200, "bracket": name}, values,
+                  bracket(regime, 20), level.size)
+        for name, bracket in (("printed", bounds.prior_dependent_task),
+                              ("corrected", bounds.prior_dependent_corrected))
+    ]  # fmt: skip
 
 
 def demonstration(level: Level, power: int = 2, eight: float = 8.0) -> list[Point]:
@@ -220,19 +190,35 @@ def demonstration(level: Level, power: int = 2, eight: float = 8.0) -> list[Poin
 
 
 def n0_burn_in(
-    level: Level, corrected: bool = False, share: float = 1.0, sigmas: tuple[float, ...] = ()
+    level: Level, corrected: bool = False, share: float = 1.0, edge: bool = False
 ) -> list[Point]:
-    """N_0 as printed is at least 10d + 4 ln(16dT), so that Lemma M-QB speaks of every n > N_0."""
+    """N_0 as printed is at least 10d + 4 ln(16dT), so that Lemma M-QB speaks of every n > N_0; at
+    the ``edge``, with the smallest noise for which it is."""
     points = []
     for d in (1, 2, 5, 10):
-        for sigma in sigmas or level.pick((1.0, 1e-4), (3.0, 1.0, 1e-2, 1e-3, 1e-4)):
-            regime = Regime(d, 10_000, 2, sigma, 1.0, 1 / (d + 2), 1.0, 1.0, 1.0)
-            regime = replace(regime, horizon=bounds.smallest_horizon(regime))
-            needed = 10 * d + 4 * math.log(16 * d * regime.horizon)
-            first = share * c.n_0(regime)
+        regime = Regime(d, 10_000, 2, 1.0, 1.0, 1 / (d + 2), 1.0, 1.0, 1.0)
+        regime = replace(regime, horizon=bounds.smallest_horizon(regime))
+        needed = c.burn_in(d, regime.horizon)
+
+        def printed(sigma: float, regime: Regime = regime) -> float:
+            return c.n_0(replace(regime, noise_sd=sigma))
+
+        def short(
+            sigma: float,
+            needed: float = needed,
+            printed: Callable[[float], float] = printed,
+        ) -> bool:
+            return printed(sigma) < needed
+
+        sigmas = level.pick((1e-4, 1.0), (1e-4, 1e-3, 1e-2, 1.0, 3.0))
+        if edge:
+            sigmas = (largest(short, 1e-9) * (1 + 1e-9),)
+        for sigma in sigmas:
+            first = share * printed(sigma)
             if corrected:
                 first = max(first, math.ceil(needed))
-            where = {"d": d, "sigma": sigma, "a": 1.0, "T": regime.horizon, "N": 10_000}
+            where = {"d": d, "sigma": sigma, "a": 1.0, "lambda_A": regime.action_min,
+                     "Sigma_*": 1.0, "T": regime.horizon, "N": 10_000}  # fmt: skip
             points.append(at_most(where, needed, first))
     return points
 
@@ -241,10 +227,10 @@ def theorem_2_step(
     level: Level, corrected: bool = False, both: bool = True, share: float = 1.0
 ) -> list[Point]:
     """sum over n of k_2(n) R / (2 sqrt(n-1)) + c_bad / (sqrt(d)(n-1)) <= k_2 sqrt(N) R, with R no
-    larger than 2a(T - tau) sqrt(2 tr E[Sigma_{tau+1}])."""
+    larger than 2a(T - tau) sqrt(2 tr E[Sigma_{tau+1}]), as for Thompson Sampling."""
     points = []
-    for d, horizon in ((1, 1000), (2, 2000), (5, 5000)):
-        for sigma in level.pick((1.0, 1e-4), (3.0, 1.0, 1e-2, 1e-4)):
+    for d, horizon in ((1, 1000), (2, 2000), (5, 5000), (10, 10_000)):
+        for sigma in level.pick((1e-4, 1e-6), (1e-4, 1e-5, 1e-6, 1e-8)):
             tasks = 10_000
             regime = Regime(d, tasks, horizon, sigma, 1.0, 1 / (d + 2), 1.0, 1.0, 2 * math.sqrt(d))
             tau = c.tau_of(regime)
@@ -259,7 +245,9 @@ def theorem_2_step(
             right = share * c.k_2(regime) * math.sqrt(tasks) * known
             if corrected:
                 right += c.c_bad(regime, 1 / tasks) * (1 + math.log(tasks)) / math.sqrt(d)
-            where = {"d": d, "sigma": sigma, "T": horizon, "N": tasks, "regret R at most": known}
+            where = {"d": d, "sigma": sigma, "a": 1.0, "lambda_A": regime.action_min,
+                     "Sigma_*": "I", "m": regime.mean_norm, "T": horizon, "N": tasks,
+                     "policy": "Thompson Sampling", "R, at most": known}  # fmt: skip
             points.append(at_most(where, main + (bad if both else 0.0), right))
     return points
 
@@ -280,7 +268,9 @@ def _slope(value: str, growing: bool) -> float:
 def growth(level: Level, value: str, rate: float, growing: bool) -> list[Point]:
     """The exponent is the printed one, within 0.05."""
     slope = _slope(value, growing)
-    where = {"what": value, "a": "sqrt(d)" if growing else "fixed", "exponent": slope}
+    where = {"what": value, "a": "sqrt(d)" if growing else 1.0, "lambda_A": "a^2/(d + 2)",
+             "d": "10^5 to 10^6", "N": 10_000, "T": 10**6, "sigma": 1.0,
+             "Sigma_*": "I"}  # fmt: skip
     return [at_most(where, slope, rate + 0.05)]
 
 
@@ -300,27 +290,8 @@ CLAIMS = (
     Claim("bad-event", SECTION, "2451-2610", "E",
           "E[max R | E_theta fails] <= c_bad sqrt(d) T / 11", bad_event,
           {"2 for 4": partial(bad_event, four=2.0)},
-          "True by the corrected moment: 2 ell + d + 1 <= 4 d ell."),
-    Claim("theorem-1", SECTION, "226, 787-800", "E",
-          "relative regret <= k_1 E[R] + c_bad delta / sqrt(d)",
-          lambda level: [*theorem_1(level), *theorem_1_shell(level)],
-          {"1e-9 of it, where sigma >= 1": partial(theorem_1, sigmas=(1.0, 3.0), share=1e-9)},
-          "False for small sigma: M and k_1 contain c_xi^2 = 5 sigma^2 ln(dT/delta), where the "
-          "density of the noise (line 1494) calls for 5 ln(dT/delta), and so change with the units "
-          "of rewards; for sigma >= 1 the corrected constants are smaller. And false, for a "
-          "contrived policy, where actions come from a thin shell (alignment-support).",
-          partial(theorem_1, sigmas=(1.0, 3.0)),
-          survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2 in M and k_1, for laws of "
-          "alignment-support-corrected.",
-          sides="relative regret; the bound"),
-    Claim("theorem-1-corrected", SECTION, "226, 787-800", "E",
-          "the same with 5 ln(dT/delta) for c_xi^2 in M and k_1, f_A as in "
-          "alignment-support-corrected",
-          lambda level: [*theorem_1(level, corrected=True), *units(level)],
-          {"c_xi as printed": theorem_1, "on a shell": theorem_1_shell},
-          "The paper's proof with E_v kept until the ratio of densities is bounded, and "
-          "density-ratio-corrected, good-event-product, jacobian-bound and bad-event. Its slack is "
-          "enormous; it is the units that could have failed."),
+          "True by the corrected moment, where ell = ln(d^2 T/delta) >= 1, which delta <= 1/3 "
+          "gives: 2 ell + d + 1 <= 4 d ell."),
     Claim("demonstration", SECTION, "2614-2680", "D",
           "the delta of the example satisfies delta <= 1/M, and k_1 stays bounded", demonstration,
           {"power 1 for 2": partial(demonstration, power=1),
@@ -329,29 +300,31 @@ CLAIMS = (
           "order d^2, holds where a grows like sqrt(d); with a fixed they grow like d^4. The "
           "example does not see to tau < T."),
     Claim("prior-dependent-bound", SECTION, "276, 491", "E",
-          "the bracket bounds the regret of Thompson Sampling with the true prior", prior_dependent,
+          "the brackets bound the regret of Thompson Sampling with the true prior",
+          lambda level: [*prior_dependent(level), *in_section_6(level)],
           {"0.05 of it, where a <= 1": partial(prior_dependent, share=0.05, radii=(0.01, 1.0))},
           "The second logarithm lacks a^2: ln(1 + lambda_max T / sigma^2) for ln(1 + lambda_max "
-          "a^2 T / (d sigma^2)), so the bound changes with units of actions and fails for radii "
-          "above about 11. It holds for a <= 2 sqrt(d).",
+          "a^2 T / (d sigma^2)), so the bounds change with units of actions and fail for large "
+          "radii. That of line 276 holds for a <= 2 sqrt(d).",
           partial(prior_dependent, radii=(0.01, 1.0)),
           survives="The corrected bracket has the same order in d and T; the bounds on Bayesian "
           "regret that are made of it survive with it.",
-          sides="regret; the bracket"),
+          sides="regret, with its interval; the bracket"),
     Claim("prior-dependent-bound-corrected", SECTION, "276, 491", "E",
           "sqrt(2) sqrt(lambda_max a^2 ln(4|A|T^2) / ln(1 + lambda_max a^2/sigma^2)) "
           "sqrt(dT ln(1 + lambda_max a^2 T/(d sigma^2))) + a sqrt(lambda_max)/(4 sqrt(2 pi) T)",
-          partial(prior_dependent, corrected=True),
-          {"0.3 of it": partial(prior_dependent, corrected=True, share=0.3)},
+          lambda level: [*two_arms(level), *prior_dependent(level, corrected=True)],
+          {"0.3 of it": partial(two_arms, share=0.3)},
           "E[regret_t] <= beta E|A_t|_{Sigma_t} + |A| a sqrt(lambda_max) phi(beta) with beta^2 = "
           "2 ln(4|A|T^2); Cauchy-Schwarz; y <= X/ln(1+X) ln(1+y) for y <= X; the determinant."),
     Claim("n0-burn-in", SECTION, "437, 3276-3290", "D",
           "N_0 as printed covers n > 10d + 4 ln(16dT)", n0_burn_in,
-          {"1e-30 of it, where it does": partial(n0_burn_in, share=1e-30, sigmas=(1.0,))},
+          {"half of it, at the edge": partial(n0_burn_in, share=0.5, edge=True)},
           "N_0 goes to 3 as sigma goes to 0, the condition of Lemma M-QB does not.",
-          partial(n0_burn_in, sigmas=(1.0,)),
+          partial(n0_burn_in, edge=True),
           survives="Theorem 2 survives with the larger of the two for N_0, which has the same "
-          "order.",
+          "order. (What Lemma M-QB concludes, if not what it says, holds from n = 4 on where 5d + "
+          "2 ln(dnT) <= 75 (n - 1): N_0 = 3 would do where 5d + 2 ln(4dT) <= 225; see proofs.)",
           sides="10d + 4 ln(16dT); N_0"),
     Claim("n0-burn-in-corrected", SECTION, "437, 3276-3290", "D",
           "max{N_0, ceil(10d + 4 ln(16dT))} does", partial(n0_burn_in, corrected=True),
@@ -359,7 +332,8 @@ CLAIMS = (
     Claim("theorem-2-step", SECTION, "3299-3330", "D",
           "the sum of both parts over n is at most k_2 sqrt(N) R", theorem_2_step,
           {"half of k_2, without c_bad": partial(theorem_2_step, both=False, share=0.5)},
-          "The sum of c_bad / (sqrt(d)(n-1)) is dropped in the last line (3313-3334).",
+          "The sum of c_bad / (sqrt(d)(n-1)) is dropped in the last line (3313-3334). It matters "
+          "where the noise is small.",
           partial(theorem_2_step, both=False),
           survives="Theorem 2 survives with another c_bad (1 + ln N) / sqrt(d), of lower order.",
           sides="the sum; k_2 sqrt(N) R, R at its largest"),
@@ -369,23 +343,27 @@ CLAIMS = (
     Claim("k2-growth", SECTION, "460", "S", "k_2 grows like d^(3/2), a fixed",
           partial(growth, value="k_2", rate=1.5, growing=False),
           {"rate 1, a growing": partial(growth, value="k_2", rate=1.0, growing=True)},
-          "With a fixed, lambda_A <= a^2/d makes c_s and tau grow with d: d^(5/2).",
+          "Printed is the rate alone, all other constants fixed. But lambda_A <= a^2/d: with "
+          "a fixed c_s and tau grow with d, and k_2 like d^(5/2). (With lambda_A fixed as well the "
+          "formula gives 3/2, for d <= a^2/lambda_A; beyond that no law of actions is left.)",
           partial(growth, value="k_2", rate=1.5, growing=True),
-          survives="The rate d^(5/2) sqrt(NT) of Theorem 2 survives where a grows like sqrt(d); "
+          survives="The rate d^(5/2) sqrt(NT) of Theorem 2 survives where a grows like sqrt(d) and "
+          "lambda_A stays; "
           "with a fixed k_2 is larger by a factor d.",
           sides="the exponent of d; 3/2 and 0.05 for lower orders"),
     Claim("k2-growth-corrected", SECTION, "460", "S", "k_2 grows like d^(3/2) where a grows like "
-          "sqrt(d)", partial(growth, value="k_2", rate=1.5, growing=True),
+          "sqrt(d) and lambda_A stays", partial(growth, value="k_2", rate=1.5, growing=True),
           {"rate 1": partial(growth, value="k_2", rate=1.0, growing=True)}),
     Claim("n0-growth", SECTION, "460", "S", "N_0 grows like d^3, a fixed",
           partial(growth, value="N_0", rate=3.0, growing=False),
           {"rate 2, a growing": partial(growth, value="N_0", rate=2.0, growing=True)},
-          "With a fixed: d^5.", partial(growth, value="N_0", rate=3.0, growing=True),
-          survives="N_0 of order d^3 survives where a grows like sqrt(d); with a fixed it is "
+          "As for k2-growth; with a fixed: d^5.",
+          partial(growth, value="N_0", rate=3.0, growing=True),
+          survives="N_0 of order d^3 survives there; with a fixed it is "
           "larger by d^2.",
           sides="the exponent of d; 3 and 0.05 for lower orders"),
     Claim("n0-growth-corrected", SECTION, "460", "S",
-          "N_0 grows like d^3 where a grows like sqrt(d)",
+          "N_0 grows like d^3 where a grows like sqrt(d) and lambda_A stays",
           partial(growth, value="N_0", rate=3.0, growing=True),
           {"rate 2": partial(growth, value="N_0", rate=2.0, growing=True)}),
 )  # fmt: skip

@@ -38,7 +38,9 @@ class Point(NamedTuple):
 
     ``low`` and ``high`` enclose ``left`` where it was measured; ``counts`` says from what. A right
     side that cannot be exceeded (a probability of 1 or more) makes the point vacuous. With
-    ``logs`` both sides are logarithms of probabilities that may be too small for a number.
+    ``logs`` both sides are logarithms of numbers that may be too small or too large. With
+    ``rounding`` the right side is what rounding or chance allows, not a bound of the paper's.
+    ``label`` tells ways to fail apart: of each the first counterexample is kept.
     """
 
     where: dict[str, Any]
@@ -49,6 +51,8 @@ class Point(NamedTuple):
     counts: tuple[int, int] | None = None
     vacuous: bool = False
     logs: bool = False
+    rounding: bool = False
+    label: str = ""
 
     @property
     def outcome(self) -> Outcome:
@@ -69,6 +73,19 @@ class Point(NamedTuple):
         if math.isinf(self.right):
             return 1.0
         return 1 - self.left / self.right if self.right > 0 else self.left / self.right - 1
+
+    @property
+    def loose(self) -> float | None:
+        """How many times larger the right side is than the left (than its interval, where it was
+        counted); None where that says nothing."""
+        if self.rounding or self.vacuous or math.isnan(self.left) or math.isnan(self.right):
+            return None
+        if self.logs:
+            return math.exp(min(self.right - self.left, 700.0))
+        left = self.left if self.counts is None or self.high is None else self.high
+        if left > 0:
+            return self.right / left
+        return self.left / self.right if self.left < 0 and self.right < 0 else None
 
 
 Check = Callable[[Level], list[Point]]
@@ -106,8 +123,12 @@ class Verdict:
     verdict: Outcome
     why: str
     slack: float
+    loose_by: float | None
+    """the printed bound over what was found, where that is smallest; None for equalities"""
     worst: dict[str, Any]
     counterexample: dict[str, Any] | None
+    others: list[dict[str, Any]]
+    """counterexamples that fail in other ways"""
     points: int
 
 
@@ -124,7 +145,8 @@ def judge(claim_id: str, points: list[Point]) -> Verdict:
     if bad:
         first = bad[0]
         outcome: Outcome = "violated"
-        why = f"{len(bad)} of {len(points)} points: {first.left:.4g} > {first.right:.4g}"
+        logs = " (logs)" if first.logs else ""
+        why = f"{len(bad)} of {len(points)} points: {first.left:.4g} > {first.right:.4g}{logs}"
     elif not telling:
         outcome, why = "undecided", "the bound is vacuous at every point: it could not have failed"
     elif any(point.outcome == "undecided" for point in telling):
@@ -132,17 +154,26 @@ def judge(claim_id: str, points: list[Point]) -> Verdict:
         outcome = "undecided"
         why = f"{len(open_points)} of {len(points)} points cannot be told from the bound"
     else:
-        outcome, why = "holds", f"{len(points)} points, worst slack {worst.slack:.3g}"
-    counterexample = None
-    if bad:
-        counterexample = {**bad[0].where, "left": bad[0].left, "right": bad[0].right}
-        if bad[0].logs:
-            counterexample |= {"logarithms": True}
-        if bad[0].counts is not None:
-            counterexample |= {"counts": list(bad[0].counts)}
-        if bad[0].low is not None:
-            counterexample |= {"interval": [bad[0].low, bad[0].high]}
-    return Verdict(claim_id, outcome, why, worst.slack, worst.where, counterexample, len(points))
+        outcome, why = "holds", f"at {len(points):,} point{'s' * (len(points) > 1)}"
+    ways = {point.label: point for point in reversed(bad)}  # the first of each
+    first_ones = sorted(ways.values(), key=bad.index)
+    shown = [_counterexample(point) for point in first_ones]
+    loose = [point.loose for point in points if point.loose is not None]
+    return Verdict(
+        claim_id, outcome, why, worst.slack, min(loose, default=None), worst.where,
+        shown[0] if shown else None, shown[1:], len(points),
+    )  # fmt: skip
+
+
+def _counterexample(point: Point) -> dict[str, Any]:
+    found = {**point.where, "left": point.left, "right": point.right}
+    if point.logs:
+        found |= {"logarithms": True}
+    if point.counts is not None:
+        found |= {"counts": list(point.counts)}
+    if point.low is not None:
+        found |= {"interval": [point.low, point.high]}
+    return found
 
 
 def counted(
@@ -166,7 +197,12 @@ def exact(where: dict[str, Any], failure: float, allowed: float) -> Point:
 
 def equal(where: dict[str, Any], gap: float, tolerance: float) -> Point:
     """An identity: the largest gap between its sides, relative to them, against rounding."""
-    return Point(where, gap, tolerance)
+    return Point(where, gap, tolerance, rounding=True)
+
+
+def ordered(where: dict[str, Any], gap: float, scale: float, rounding: float = 1e-10) -> Point:
+    """A number, or the smallest eigenvalue of a difference, that must not be negative."""
+    return Point(where, -gap, rounding * scale, rounding=True)
 
 
 def at_most(where: dict[str, Any], left: float, right: float, rounding: float = 1e-12) -> Point:

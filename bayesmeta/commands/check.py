@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bayesmeta.checks import one_of, whole
+from bayesmeta.checks import InputError, one_of, whole
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bayesmeta.claims.run import Checked
+    from bayesmeta.claims.verdict import Verdict
     from bayesmeta.commands.parsing import Subparsers
 
 
@@ -30,6 +34,41 @@ def add(commands: Subparsers) -> None:
     check.set_defaults(command=_check)
 
 
+def _slack(verdict: Verdict) -> str:
+    if verdict.loose_by is None and verdict.verdict != "violated":
+        return ""
+    return f"{verdict.slack:.2g}" if verdict.slack > -1e6 else "< -1e6"
+
+
+def _explain(console: Console, one: Checked) -> None:
+    """Everything about a claim."""
+    from rich.markup import escape
+
+    from bayesmeta.claims import all_claims
+
+    claim, verdict = one.claim, one.verdict
+
+    def points(title: str, found: dict[str, Any]) -> None:
+        console.print(f"  {escape(title)}")
+        for name, value in found.items():
+            shown = f"{value:.6g}" if isinstance(value, float) else value
+            console.print(f"    {escape(name)} = {escape(str(shown))}", highlight=False)
+
+    console.print(f"\n[bold]{claim.id}[/] (lines {claim.lines}): {escape(claim.statement)}")
+    examples = [] if verdict.counterexample is None else [verdict.counterexample, *verdict.others]
+    for found in examples:
+        points(f"counterexample ({claim.sides}):", found)
+    if not examples and verdict.loose_by is not None:
+        points(f"tightest, the bound {verdict.loose_by:.4g} times what was found, at:",
+               verdict.worst)  # fmt: skip
+    why = "where it goes wrong" if verdict.verdict == "violated" else "remark"
+    for title, text in ((why, claim.remark), ("what survives", claim.survives)):
+        if text:
+            console.print(f"  {title}: {escape(text)}")
+    if f"{claim.id}-corrected" in all_claims():
+        console.print(f"  corrected: --only {claim.id}-corrected")
+
+
 def _check(options: argparse.Namespace) -> int:
     from rich import box
     from rich.console import Console
@@ -42,12 +81,14 @@ def _check(options: argparse.Namespace) -> int:
     from bayesmeta.records import writable_folder, write_atomically
 
     quick = not options.full
-    asked = [name for text in options.only for name in text.split(",") if name]
-    names = list(dict.fromkeys(asked)) or list(all_claims())
+    names = list(dict.fromkeys(name for text in options.only for name in text.split(",")))
     for name in names:
         one_of("--only", name, all_claims())
+    names = names or list(all_claims())
     whole("--seed", options.seed)
     if options.json is not None:
+        if options.json.is_dir():
+            raise InputError(f"--json must name a file, {options.json} is a folder")
         writable_folder(options.json.parent)
     with progress_bar("checking", "claims", len(names)) as show:
         found = check_claims(names, quick=quick, seed=options.seed, progress=show)
@@ -56,14 +97,13 @@ def _check(options: argparse.Namespace) -> int:
         table = Table(
             title=section, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
         )
-        for column in ("claim", "lines", "verdict", "slack", "why"):
-            table.add_column(column, no_wrap=column in ("claim", "verdict"))
+        for column in ("claim", "verdict", "slack", "why"):
+            table.add_column(column, no_wrap=column != "why")
         for one in found:
             if one.claim.section == section:
-                verdict = one.verdict
-                word = verdict.verdict.upper() if verdict.verdict == "violated" else verdict.verdict
-                table.add_row(one.claim.id, one.claim.lines, word, f"{verdict.slack:.2g}",
-                              escape(verdict.why))  # fmt: skip
+                word = one.verdict.verdict
+                table.add_row(one.claim.id, word.upper() if word == "violated" else word,
+                              _slack(one.verdict), escape(one.verdict.why))  # fmt: skip
         console.print(table)
     words = {one.claim.id: one.verdict.verdict for one in found}
     for title, ids in grouped_ids(words).items():
@@ -72,20 +112,12 @@ def _check(options: argparse.Namespace) -> int:
         if ids:
             console.print(f"{title}: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
     console.print(
-        "lines: of the paper's LaTeX source; slack: 1 - left/right at the tightest point, 0 where "
-        "a bound is sharp, negative where it fails",
+        "slack: 1 - left/right at the tightest point, 0 where a bound is sharp, negative where it "
+        "fails, nothing for equalities; why: the first point that fails",
         style="dim",
     )
-    for one in found:
-        if options.only:
-            console.print(f"{one.claim.id}: {escape(one.claim.statement)}")
-            if one.verdict.counterexample is not None:
-                console.print(f"  counterexample ({escape(one.claim.sides)}):")
-                for name, value in one.verdict.counterexample.items():
-                    shown = f"{value:.6g}" if isinstance(value, float) else value
-                    console.print(f"    {escape(name)} = {escape(str(shown))}", highlight=False)
-            for note in filter(None, (one.claim.remark, one.claim.survives)):
-                console.print(f"  {escape(note)}")
+    for one in found if options.only else ():
+        _explain(console, one)
     if options.json is not None:
         text = json.dumps(as_json(found), indent=2, allow_nan=False) + "\n"
         write_atomically(options.json, lambda to: to.write_text(text))

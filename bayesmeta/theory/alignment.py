@@ -7,6 +7,8 @@ which their means do.
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,16 +33,23 @@ def covariance_gap(used: GaussianPrior, true: GaussianPrior, noise_sd: float) ->
     return (gap + gap.T) / 2
 
 
+def _grams(actions: Array, gap: Array) -> tuple[Array, Array]:
+    """V = A'A and V - B, refused where one is not positive definite."""
+    gram: Array = actions.T @ actions
+    for name, matrix in (("V", gram), ("V - B", gram - gap)):
+        lowest, highest = np.linalg.eigvalsh(matrix)[[0, -1]]
+        if not lowest > 1e-15 * highest:
+            raise InputError(
+                f"{name} is not positive definite (smallest eigenvalue {lowest:.3g}), so no "
+                "actions of K align; explore longer, or bring the priors closer"
+            )
+    return gram, gram - gap
+
+
 def aligned_actions(actions: Array, gap: Array) -> Array:
     """A^K(A^M) = A V^-1/2 (V - B)^1/2: K's actions that make the covariances equal."""
-    gram = actions.T @ actions
-    values = np.linalg.eigvalsh(gram - gap)
-    if values[0] <= 0:
-        raise InputError(
-            f"V - B is not positive definite (smallest eigenvalue {values[0]:.3g}), so no actions "
-            "of K align; explore longer, or bring the priors closer"
-        )
-    moved: Array = actions @ symmetric_power(gram, -0.5) @ symmetric_power(gram - gap, 0.5)
+    gram, rest = _grams(actions, gap)
+    moved: Array = actions @ symmetric_power(gram, -0.5) @ symmetric_power(rest, 0.5)
     return moved
 
 
@@ -102,29 +111,85 @@ def jacobian_by_differences(actions: Array, gap: Array, step: float = 1e-5) -> A
     return np.stack(columns, axis=1)
 
 
-_JACOBIANS: dict[tuple[int, ...], Callable[[Array, Array], Any]] = {}
-
-
 def jacobian(actions: Array, gap: Array) -> Array:
-    """The same by automatic differentiation through PyTensor; a function of the shape is kept."""
+    """The same by automatic differentiation through PyTensor, a row for each entry of A^K."""
+    _grams(actions, gap)
+    back = _backwards()
+    sides = np.eye(actions.size).reshape(actions.size, *actions.shape)
+    return np.stack([back(actions, gap, side).ravel() for side in sides])
+
+
+@cache
+def _backwards() -> Callable[[Array, Array, Array], Array]:
+    """The derivative by A of the sum of A^K times weights; a function of A, B and the weights."""
     import pytensor
     import pytensor.tensor as pt
 
-    if actions.shape not in _JACOBIANS:
-        given, between = pt.dmatrix("actions"), pt.dmatrix("gap")
+    actions, gap, weights = (pt.dmatrix(name) for name in ("actions", "gap", "weights"))
+    gram = actions.T @ actions
+    moved = actions @ pt.linalg.inv(_root(gram)) @ _root(gram - gap)
+    mode = pytensor.compile.mode.Mode("py", "fast_compile")
+    slope = pytensor.grad((moved * weights).sum(), actions)
+    made: Callable[[Array, Array, Array], Array] = pytensor.function(
+        [actions, gap, weights], slope, mode=mode
+    )
+    return made
 
-        def root(matrix: Any, inverse: bool) -> Any:
-            values, vectors = pt.linalg.eigh(matrix)
-            powers = 1 / pt.sqrt(values) if inverse else pt.sqrt(values)
-            return (vectors * powers) @ vectors.T
 
-        gram = given.T @ given
-        moved = given @ root(gram, True) @ root(gram - between, False)
-        flat = moved.ravel()
-        size = actions.size
-        rows = pt.stack([pytensor.grad(flat[i], given).ravel() for i in range(size)])
-        _JACOBIANS[actions.shape] = pytensor.function(
-            [given, between], rows, mode=pytensor.compile.mode.Mode("py", "fast_compile")
+def _root(matrix: Any) -> Any:
+    """R = X^1/2 in a graph, with dR from R dR + dR R = dX (the Kronecker sum of line 2033): it does
+    not need the derivative of eigenvectors, which there is not where eigenvalues are equal."""
+    import pytensor.tensor as pt
+    from pytensor.gradient import disconnected_grad
+
+    still = disconnected_grad(matrix)
+    values, vectors = pt.linalg.eigh(still)
+    root = (vectors * pt.sqrt(values)) @ vectors.T
+    one = pt.eye(matrix.shape[0])
+    both = pt.linalg.kron(root, one) + pt.linalg.kron(one, root)
+    change = pt.linalg.solve(both, (matrix - still).ravel())
+    return root + change.reshape(matrix.shape)
+
+
+def noise_log_density(noise: Array, gram: Array, noise_sd: float) -> float:
+    """log p(S) of S = A'Xi given the actions under the model, N(0, sigma^2 V), V = ``gram``."""
+    scale = len(noise) * math.log(2 * math.pi * noise_sd**2) + np.linalg.slogdet(gram)[1]
+    return -0.5 * float(_norm_squared(noise, gram) / noise_sd**2 + scale)
+
+
+def noise_log_density_printed(noise: Array, gram: Array, steps: int) -> float:
+    """The same as line 1494 prints it, log of exp(-|S|^2_{V^-1} / 2) / sqrt((2 pi)^tau det V):
+    without sigma, and with tau = ``steps`` where d should be (see the claim noise-density)."""
+    scale = steps * math.log(2 * math.pi) + np.linalg.slogdet(gram)[1]
+    return -0.5 * float(_norm_squared(noise, gram) + scale)
+
+
+def noise_log_ratio(noise: Array, moved: Array, gram: Array, noise_sd: float) -> float:
+    """log p(S) - log p(S^K), from S and S^K = ``moved`` with the same V^K = ``gram``: term A of the
+    small noise terms, line 1621, which prints it as if sigma were 1."""
+    apart = _norm_squared(moved, gram) - _norm_squared(noise, gram)
+    return 0.5 * apart / noise_sd**2
+
+
+def _norm_squared(vector: Array, gram: Array) -> float:
+    """|S|^2_{V^-1}."""
+    return float(vector @ np.linalg.solve(gram, vector))
+
+
+def action_log_ratio(
+    actions: Array, moved: Array, radius: float, cov: Array | None = None
+) -> float:
+    """log f(A) - log f(A^K), term A of the covariance alignment (lines 1047-1100), for a law that
+    is constant on the ball of ``radius``, or N(0, ``cov``) truncated to it; infinite where a row of
+    A^K is outside. Within the ball the Gaussian's is -Tr(Sigma^-1 B) / 2."""
+    inside = [np.linalg.norm(rows, axis=1) <= radius * (1 + 1e-12) for rows in (actions, moved)]
+    if not inside[0].all():
+        raise InputError(
+            f"an action has norm {np.linalg.norm(actions, axis=1).max():.6g}, beyond the radius "
+            f"{radius:g}, where its density is 0"
         )
-    found: Array = _JACOBIANS[actions.shape](actions, gap)
-    return found
+    if not inside[1].all():
+        return math.inf
+    if cov is None:
+        return 0.0
+    return -0.5 * float(np.trace(np.linalg.solve(cov, actions.T @ actions - moved.T @ moved)))

@@ -8,6 +8,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from numpy.polynomial import Polynomial
+
+type Linear = tuple[float, float]
+"""x + y ln(1/delta), as (x, y)."""
+
 
 @dataclass(frozen=True)
 class Regime:
@@ -134,6 +139,58 @@ def m_tilde(a: float, b: float, p: int) -> float:
     return math.pow(4 * p * root * math.log(2 * p * root) + 2 * rest, p)
 
 
+def m_tilde_of(
+    regime: Regime, tau: Linear | None = None, fm: Linear | None = None,
+    fs: Linear | None = None, corrected: bool = False,
+) -> float:  # fmt: skip
+    """M-tilde of a problem, lines 1966-1985: delta <= 1/M-tilde is enough for delta <= 1/M(delta).
+
+    M(delta) is M of Theorem 1 with these ``tau``, ``fm`` and ``fs``; by default those of
+    ``linear_in_log``, so that N >= M-tilde is enough for N >= M_{N+1}, the N_0 of Theorem 2.
+    """
+    return m_tilde(*bounding_polynomial(regime, tau, fm, fs, corrected), 3)
+
+
+def bounding_polynomial(
+    regime: Regime, tau: Linear | None = None, fm: Linear | None = None,
+    fs: Linear | None = None, corrected: bool = False,
+) -> tuple[float, float]:  # fmt: skip
+    """a >= 1/27 and b >= 3 with M(delta) <= a ln^3(1/delta) + b for all delta <= 1/3, lines
+    1966-1975.
+
+    M is the largest of 3 and two polynomials in ln(1/delta) > 1, with coefficients of at least 0:
+    a is the larger sum of those of ln, ln^2 and ln^3, b the larger constant.
+    """
+    usual = linear_in_log(regime)
+    steps, mean, cov = (
+        Polynomial(one if given is None else given)
+        for given, one in zip((tau, fm, fs), usual, strict=True)
+    )
+    d, cs = regime.dim, c_s(regime)
+    scale = 5.0 if corrected else 5 * regime.noise_sd**2
+    cx = scale * Polynomial((math.log(d * regime.horizon), 1.0))
+    c1 = 2 / regime.prior_min * Polynomial((math.log(d**2 * regime.horizon), 1.0))
+    parts = (cs**2 * steps**2 * cov, 18 * cs * cx * (mean + (d * c1 + cs / 36 * cx) * cov))
+    return (
+        max(1 / 27, *(float(part.coef[1:].sum()) for part in parts)),
+        max(3.0, *(float(part.coef[0]) for part in parts)),
+    )
+
+
+def linear_in_log(regime: Regime) -> tuple[Linear, Linear, Linear]:
+    """tau of eq. (8), f_m and f_s of Lemma M-QB before task N + 1, or a little more, for every
+    N = 1/delta >= 3: ceil(x) <= x + 1 and ln(N + 1) <= ln N + ln(4/3)."""
+    d, variance = regime.dim, regime.estimate_variance
+    per = 8 * regime.radius**2 / regime.action_min
+    log = math.log(d * regime.horizon) + math.log(4 / 3)
+    wide = (100 * variance) ** 2
+    return (
+        (1 + max(d, per * math.log(d**2 * regime.horizon)), 2 * per),
+        (3 * variance * (d + log), 3 * variance),
+        (wide * (5 * d + 2 * log), 2 * wide),
+    )
+
+
 def k_2(regime: Regime, corrected: bool = False) -> float:
     """k_2 of Theorem 2, with delta = 1/N and tau of eq. (8)."""
     d, n = regime.dim, regime.tasks
@@ -147,6 +204,13 @@ def k_2(regime: Regime, corrected: bool = False) -> float:
 def burn_in(dim: int, horizon: int) -> float:
     """10d + 4 ln(16dT): Lemma M-QB speaks of n beyond it."""
     return 10 * dim + 4 * math.log(16 * dim * horizon)
+
+
+def bad_tasks(regime: Regime) -> float:
+    """c_bad (1 + ln N) / sqrt(d) with delta = 1/N: the sum of c_bad / (sqrt(d) (n - 1)) over tasks,
+    which the last step of Theorem 2's proof drops (see the claim theorem-2-step)."""
+    n = regime.tasks
+    return c_bad(regime, 1 / n) * (1 + math.log(n)) / math.sqrt(regime.dim)
 
 
 def n_0(regime: Regime, corrected: bool = False) -> float:
