@@ -39,7 +39,7 @@ _HOME = {
         "Moments",
         "Posterior",
     ),
-    "models.priors": ("InverseWishart", "KnownCovariance", "LKJ", "default_prior"),
+    "models.priors": ("InverseWishart", "KnownCovariance", "LKJ", "PriorWarning", "default_prior"),
     "models.hierarchical": ("build_model",),
     "models.sampling": ("FitWarning", "sample_posterior"),
     "models.diagnostics": ("Diagnosis", "diagnose"),

@@ -280,9 +280,9 @@ class Posterior:
 
         history, n = memory.history, memory.history.tasks
         stats = TaskStatistics.trusted(history.gram[:n], history.moment[:n])
-        means, covs, memory.point, divergent = draw_priors(
+        means, covs, memory.point, trusted = draw_priors(
             stats, setting, draws=self.draws, tune=self.tune, seed=seed, start=memory.point
         )
-        memory.status = Status.DIVERGENT if divergent else Status.POSTERIOR
+        memory.status = Status.POSTERIOR if trusted else Status.DIVERGENT
         memory.priors = [GaussianPrior(mean, cov) for mean, cov in zip(means, covs, strict=True)]
         memory.centre = GaussianPrior(means.mean(axis=0), covs.mean(axis=0) + np.cov(means.T))

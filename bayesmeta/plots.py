@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bayesmeta.checks import Array
 from bayesmeta.records import cumulative
 from bayesmeta.summaries import normaliser
 
@@ -121,8 +123,6 @@ def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
     Open circles: least squares, where a task determines it. Dots with bars: posterior mean and 95%
     interval under the estimated prior, whose mean and 95% range are the line and the band.
     """
-    from matplotlib.figure import Figure
-
     from bayesmeta.estimators.fit import task_posteriors
     from bayesmeta.statistics import TaskStatistics
 
@@ -131,42 +131,72 @@ def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
     own = np.full_like(mean, np.nan)
     good = stats.determined()
     own[good] = TaskStatistics(stats.gram[good], stats.moment[good]).ols()
-    names, labels = (
-        [str(text).replace("$", r"\$") for text in made]  # a label is no formula
-        for made in (stats.feature_labels, stats.task_labels)
-    )
-    n, d = len(stats), stats.dim
-    order = np.argsort(mean[:, -1])
-    if n > 60:  # evenly spaced in rank: a figure, not a phone book
-        order = order[np.linspace(0, n - 1, 60).round().astype(int)]
-    rows = np.arange(len(order))
-    figure = Figure(figsize=(1.6 + 3.6 * d, 1.8 + 0.19 * len(order)), layout="constrained")
+    order = evenly(mean[:, -1])
+    half = 1.96 * np.sqrt(np.maximum(np.diag(estimate.prior.cov), 0.0))
+    band = np.stack([estimate.prior.mean - half, estimate.prior.mean + half])
+    return forest(
+        stats.feature_labels, [stats.task_labels[j] for j in order], mean[order],
+        (mean - 1.96 * sd)[order], (mean + 1.96 * sd)[order], own[order], estimate.prior.mean, band,
+        len(stats), ("shrunken estimate, 95% interval", "prior mean, and where 95% of tasks lie",
+                     "(bars as if the prior were known)"),
+    )  # fmt: skip
+
+
+SHOWN = 60
+"""Tasks in a figure of tasks at most: a figure, not a phone book."""
+
+
+def evenly(values: Array) -> NDArray[np.intp]:
+    """Tasks in the order of a value, at most ``SHOWN`` of them, evenly spaced in rank."""
+    order = np.argsort(values)
+    if len(order) > SHOWN:
+        order = order[np.linspace(0, len(order) - 1, SHOWN).round().astype(int)]
+    return order
+
+
+def forest(
+    features: Sequence[Hashable], tasks: Sequence[Hashable], mean: Array, low: Array, high: Array,
+    own: Array, centre: Array, band: Array, total: int, words: tuple[str, str, str],
+) -> Figure:  # fmt: skip
+    """Tasks below each other, a panel a feature: (tasks, features) each with dot, bar and open
+    circle, and a line and a band for the prior. ``words`` say what dot, line and the whole are."""
+    from matplotlib.figure import Figure
+
+    d, rows = len(features), np.arange(len(tasks))
+    figure = Figure(figsize=(1.6 + 3.6 * d, 1.8 + 0.19 * len(rows)), layout="constrained")
     panels = figure.subplots(1, d, sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):
-        centre, spread = estimate.prior.mean[i], 1.96 * np.sqrt(max(estimate.prior.cov[i, i], 0.0))
-        axes.axvspan(centre - spread, centre + spread, color="#0072B2", alpha=0.10, linewidth=0)
-        axes.axvline(centre, color="#0072B2", linewidth=1.2)
-        axes.errorbar(
-            mean[order, i], rows, xerr=1.96 * sd[order, i], fmt="o", color="#000000", markersize=4,
-            elinewidth=1, capsize=0,
-        )  # fmt: skip
-        axes.plot(own[order, i], rows, "o", color="#D55E00", markersize=5, fillstyle="none")
-        axes.set(xlabel=f"coefficient of {names[i]}", title=names[i])
+        axes.axvspan(*band[:, i], color="#0072B2", alpha=0.10, linewidth=0)
+        axes.axvline(centre[i], color="#0072B2", linewidth=1.2)
+        axes.hlines(rows, low[:, i], high[:, i], color="#000000", linewidth=1)
+        axes.plot(mean[:, i], rows, "o", color="#000000", markersize=4)
+        axes.plot(own[:, i], rows, "o", color="#D55E00", markersize=5, fillstyle="none")
+        axes.set(xlabel="coefficient", title=shortened(str(features[i]), 36))
+        axes.title.set_fontsize(10)
         axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
         axes.set_axisbelow(True)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-    panels[0].set_yticks(rows, [labels[j] for j in order], fontsize=8)
-    panels[0].set_ylabel("task" if n <= 60 else f"task (60 of {n}, evenly by rank in {names[-1]})")
-    panels[0].set_ylim(-0.8, len(order) - 0.2)
+    panels[0].set_yticks(rows, [shortened(str(label), 40) for label in tasks], fontsize=8)
+    last = shortened(str(features[-1]), 36)
+    some = f"task ({len(rows)} of {total}, evenly by rank in {last})"
+    panels[0].set_ylabel("task" if total == len(rows) else some)
+    panels[0].set_ylim(-0.8, len(rows) - 0.2)
     between = "    " if d > 1 else "\n"
     figure.supxlabel(
-        f"dot and bar: shrunken estimate, 95% interval{between}open circle: the task's own least "
-        "squares\nline and band: prior mean, and where 95% of tasks lie\n"
-        "(bars as if the prior were known)",
+        f"dot and bar: {words[0]}{between}open circle: the task's own least squares\n"
+        f"line and band: {words[1]}\n{words[2]}",
         fontsize=9, color="#555555",
     )  # fmt: skip
     return figure
+
+
+def shortened(text: str, most: int) -> str:
+    """A label that fits and is no formula: cut in the middle, since long names often differ at
+    their ends."""
+    if len(text) > most:
+        text = f"{text[: (most - 1) // 2]}…{text[len(text) - most // 2 :]}"
+    return text.replace("$", r"\$")
 
 
 _METHOD_LOOKS = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.plots import Look, label_ends
+from bayesmeta.plots import Look, evenly, forest, label_ends
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -80,6 +80,39 @@ def _curves(axes: Axes, curves: list[tuple[xr.DataArray, Look]], log: bool) -> N
     label_ends(axes, [(float(values[-1]), style) for values, style in curves], log)
 
 
+def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
+    """Every task's theta given all data, feature by feature, as ``figure_fit`` has it for one
+    estimate of the prior: here the doubt about the prior is in the bars and the band."""
+    import xarray as xr
+
+    from bayesmeta.models.predictive import add_theta, task_means
+    from bayesmeta.statistics import TaskStatistics
+
+    data, posterior = tree["observed_data"].to_dataset(), tree["posterior"].to_dataset()
+    n, d = data["moment"].shape
+    data = data.isel(task=evenly(task_means(tree)[0][:, -1]))
+    total = posterior.sizes["chain"] * posterior.sizes["draw"]
+    thin = posterior.drop_vars("theta", errors="ignore").isel(
+        draw=slice(0, None, -(-total // draws))
+    )
+    few = add_theta(xr.DataTree.from_dict({"posterior": thin, "observed_data": data}))
+    theta = few["posterior"].to_dataset()["theta"].values.reshape(-1, data.sizes["task"], d)
+    low, high = np.quantile(theta, [0.025, 0.975], axis=0)
+    stats = TaskStatistics(data["gram"].values, data["moment"].values)
+    good, own = stats.determined(), np.full(stats.moment.shape, np.nan)
+    own[good] = TaskStatistics(stats.gram[good], stats.moment[good]).ols()
+    mu, sd = (thin[name].values.reshape(-1, d) for name in ("mu", "sd"))
+    rng = np.random.default_rng(0)
+    new = mu + sd * rng.standard_normal(mu.shape)  # of one more task, each coefficient by itself
+    return forest(
+        data["feature"].values.tolist(), data["task"].values.tolist(), theta.mean(axis=0), low,
+        high, own, mu.mean(axis=0), np.quantile(new, [0.025, 0.975], axis=0), n,
+        ("posterior mean, 95% interval",
+         "mean of tasks, and where one more lies with probability 95%",
+         "(the doubt about the prior included)"),
+    )  # fmt: skip
+
+
 def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
     """Distribution functions of ranks less the uniform one, with bands that hold simultaneously."""
     from matplotlib.figure import Figure
@@ -87,11 +120,13 @@ def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
     from bayesmeta.models.calibration import Uniformity, uniformity
 
     models = record.model.values.tolist()
-    figure = Figure(figsize=(3.1 * len(models), 3.6), layout="constrained")
-    panels = figure.subplots(1, len(models), squeeze=False)[0]
-    lines = ("-", (0, (6, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1)), "-.")
-    colors = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
-    for axes, model in zip(panels, models, strict=True):
+    figure = Figure(figsize=(11, 3.2 * -(-len(models) // 3)), layout="constrained")
+    panels = figure.subplots(-(-len(models) // 3), 3, squeeze=False).ravel()
+    lines = ("-", (0, (6, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1)), (0, (8, 1)), "-.")
+    colors = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+    for axes in panels[len(models) :]:
+        axes.set_visible(False)
+    for axes, model in zip(panels, models, strict=False):
         ends: list[tuple[str, Uniformity]] = []
         for k, quantity in enumerate(record.quantity.values.tolist()):
             ranks = record["rank"].sel(model=model, quantity=quantity).values
@@ -107,8 +142,7 @@ def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
         largest = max(float(np.abs(f.difference).max()) for _, f in ends)
         limit = 0.1 if largest < 0.09 else 0.8
         for k, (q, f) in enumerate(far):
-            place = int(np.abs(f.difference).argmax())
-            place = min(max(place, len(f.points) // 6 * (k + 1)), len(f.points) - 12)
+            place = int(len(f.points) * (0.2 + 0.25 * k))
             axes.annotate(q, (f.points[place], f.difference[place]), fontsize=8, ha="center",
                           xytext=(0, 6 if f.difference[place] > 0 else -12),
                           textcoords="offset points")  # fmt: skip
@@ -120,7 +154,8 @@ def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
         axes.axhline(0, color="#888888", linewidth=0.7)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-    panels[0].set_ylabel("share of runs with such a rank\nor a smaller one, less the uniform law")
+    figure.supylabel("share of runs with such a rank or a smaller one, less the uniform law",
+                     fontsize=9)  # fmt: skip
     figure.supxlabel(
         "grey: where uniform ranks stay with probability 95%, all points together; lines that "
         "leave it far are named; the vertical scales differ",

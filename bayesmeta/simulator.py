@@ -34,6 +34,7 @@ VARIABLES = {
     "not_positive_definite": "1 where the widened covariance had to be raised to be usable",
     "singular": "1 where the likelihood was largest at a singular covariance, which was used",
     "passed_over": "tasks so far that the learner could not use, their gram being singular",
+    "untrusted": "tasks so far played with a prior from draws that diverged or did not move",
 }
 """What a record holds for every run, agent and task."""
 
@@ -111,7 +112,7 @@ def simulate_run(
     ensemble = Ensemble(players)
     rng = stream(seed, ENVIRONMENT)
     regret, explored = np.empty((len(agents), tasks)), np.empty((len(agents), tasks))
-    raised, passed_over, singular = (np.zeros((len(agents), tasks)) for _ in range(3))
+    raised, passed_over, singular, bad = (np.zeros((len(agents), tasks)) for _ in range(4))
     errors = [_Errors(family, tasks) for _ in agents]
     for n in range(tasks):
         task = family.draw(rng)
@@ -121,6 +122,7 @@ def simulate_run(
             raised[i, n] = estimate.status is Status.RAISED
             singular[i, n] = estimate.status is Status.BOUNDARY
             passed_over[i, n] = estimate.passed_over
+            bad[i, n] = estimate.status is Status.DIVERGENT
         outcomes = ensemble.play(task)
         regret[:, n], explored[:, n] = outcomes.regret, outcomes.explored
         if (n + 1) % 64 == 0:
@@ -137,6 +139,7 @@ def simulate_run(
         "not_positive_definite": raised,
         "singular": singular,
         "passed_over": passed_over,
+        "untrusted": bad.cumsum(axis=1),
     }
 
 

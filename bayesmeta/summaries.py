@@ -63,7 +63,8 @@ def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:
     covariance) are those of the prior used in the last task, averaged over runs;
     ``not_positive_definite`` (tasks whose widened covariance had to be raised), ``singular`` (tasks
     played with a singular covariance of largest likelihood) and ``exploration_steps`` are totals
-    per run, averaged over runs.
+    per run, averaged over runs; so is ``untrusted`` (tasks played with a prior from draws that
+    diverged or did not move), which older records do not have.
     """
     unit = normaliser(record)
     final = cumulative(record).isel(task=-1)
@@ -93,6 +94,8 @@ def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:
             "exploration_steps": float(here.cumulative_exploration_steps.mean()),
             "recorded": bool(here.recorded) if "recorded" in here.coords else False,
         }
+        if "untrusted" in here:
+            out[name]["untrusted"] = float(here.untrusted.mean())
     return out
 
 

@@ -17,8 +17,10 @@ STOCHASTIC = (
     "fit/unbiased-moment",
     "fit/unbiased-split",
     "models/quadrature",
+    "models/draws",
     "models/prior-draws",
     "calibration/size",
+    "calibration/harness",
 )
 
 

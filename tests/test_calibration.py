@@ -43,3 +43,34 @@ def test_bad_ranks_are_refused() -> None:
     for ranks in (np.arange(5), np.array([np.nan] * 20)):
         with pytest.raises(bm.InputError, match="ranks must be ten or more"):
             uniformity(ranks, 99)
+
+
+def test_the_harness_runs_and_tells_right_from_wrong() -> None:
+    """Fifteen replications of a right model and of a wrong one, through the study's own cell.
+
+    Null: the ranks of the right model are uniform; of five quantities none has a p-value below the
+    budget's size over five. The wrong model, least squares taken for theta, is far off.
+    """
+    from bayesmeta.studies.calibration import DRAWS, replicate
+
+    def ranks(model: str) -> np.ndarray:
+        cells = [replicate({"data": "random", "model": model}, seed) for seed in range(15)]
+        assert sum(int(cell.divergent) for cell in cells) <= 1
+        return np.array([cell["rank"].values for cell in cells])
+
+    right, wrong = ranks("right"), ranks("least squares as theta")
+    assert np.isnan(right[:, -1]).all()  # the noise is known
+    p_values = [uniformity(right[:, k], DRAWS).p_value for k in range(5)]
+    assert min(p_values) > size("calibration/harness") / 5
+    assert uniformity(wrong[:, 2], DRAWS).p_value < 1e-3
+
+
+def test_a_cell_of_the_comparison_runs() -> None:
+    """What the report reads of a cell is there and finite; radii are positive, the posterior's
+    covariance definite."""
+    from bayesmeta.studies.bayes import compare
+
+    cell = compare({"rule": "tau=50", "n": 20}, 3)
+    assert float(cell.lowest_eigenvalue.sel(estimate="posterior")) > 0
+    assert (cell.mean_radius > 0).all() and np.isfinite(cell.regret).all()
+    assert float(cell.mean_error.sel(estimate="posterior")) < 5

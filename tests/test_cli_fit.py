@@ -71,7 +71,8 @@ def test_a_known_noise_and_many_tasks(tmp_path: Path, capsys: pytest.CaptureFixt
         (None, ["--noise-sd", "much"], ["--noise-sd must be a number", "'much'"]),
         (None, ["--noise-sd", "0"], ["--noise-sd must be greater than 0"]),
         (None, ["--method", "magic"], ["unknown --method 'magic'"]),
-        (None, ["--method", "moment-widened"], ["moment-widened needs --widening"]),
+        (None, ["--method", "moment-widened"], ["needs --widening and --horizon"]),
+        (None, ["--method", "moment-widened", "--widening", "1"], ["needs --horizon"]),
         (None, ["--plot", "picture.txt"], ["--plot must end in .png"]),
         (None, ["--draws", "10"], ["--draws is for --method posterior"]),
         (None, ["--method", "posterior", "--draws", "0"], ["--draws must be at least 1"]),
@@ -80,7 +81,8 @@ def test_a_known_noise_and_many_tasks(tmp_path: Path, capsys: pytest.CaptureFixt
             ["--method", "posterior", "--out", "a.csv"],
             ["--out must be a file that ends in .nc"],
         ),
-        (None, ["--method", "posterior", "--plot", "a.png"], ["a page beside --out"]),
+        (None, ["--method", "posterior", "--tune", "0"], ["--tune must be at least 1"]),
+        (None, ["--method", "posterior", "--seed", str(2**64)], ["--seed must be less than 2^64"]),
         (None, ["--widening", "3"], ["--widening is for --method moment-widened"]),
         (None, ["--reward", "Days"], ["fit all rewards exactly"]),
         (("Days", 4, "four"), [], ["column 'Days'", "'four'", "row 5"]),
@@ -171,31 +173,42 @@ def test_a_posterior_from_a_csv(
     command = ["fit", str(sleep), *COLUMNS, "--method", "posterior", "--out", str(out)]
     assert run(*command) == 0
     shown = capsys.readouterr().out
-    words = ("mu[intercept]", "sd[Days]", "corr[Days, intercept]", "sigma", "R-hat", "± sd", "308")
+    words = ("mu[intercept]", "sd[Days]", "corr[Days, intercept]", "sigma", "R-hat", "± sd", "308",
+             "sigma ~ half-normal(")  # fmt: skip
     assert all(word in shown for word in (*words, "the draws can be trusted", "wrote sleep.nc"))
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     tree = az.from_netcdf(out)
     assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "prior"}
     assert tree["posterior"]["mu"].dims == ("chain", "draw", "feature")
-    assert run(*command, "--json", "--seed", "1", "--draws", "500") == 0
+    plot = tmp_path / "plots" / "tasks.png"
+    assert run(*command, "--json", "--seed", "1", "--draws", "500", "--plot", str(plot)) == 0
     found = json.loads(capsys.readouterr().out)
+    assert plot.read_bytes().startswith(b"\x89PNG") and found["files"]["plot"] == str(plot)
+    assert found["rows"] == 180 and found["level"] == 0.95 and found["identified"] is True
     assert found["status"] == "ok" and found["features"] == ["intercept", "Days"]
     assert abs(found["mean"][0] - 251.405) < 6.8 and abs(found["mean"][1] - 10.467) < 1.6
     assert found["quantities"][-1]["quantity"] == "sigma"
     first = found["task_estimates"][0]
     assert first["task"] == "308" and abs(first["mean"][1] - 19.67) < 1.5  # lme4's coef()
-    narrow = ["--prior-scale", "0.001", "--prior-eta", "1.5", "--prior-noise-scale", "40"]
+    narrow = ["--prior-scale", "30,0.001", "--prior-eta", "1.5", "--prior-noise-scale", "2"]
     assert run(*command, "--json", "--draws", "200", *narrow) in (0, 1)
-    found = json.loads(capsys.readouterr().out)
-    assert found["prior"]["eta"] == 1.5 and found["prior"]["scale"] == [0.001, 0.001]
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert "the noise is near 25.59, its noise_scale 2" in told.err
+    assert found["prior"]["eta"] == 1.5 and found["prior"]["scale"] == [30.0, 0.001]
     spread = {row["quantity"]: row["mean"] for row in found["quantities"]}
-    assert spread["sd[Days]"] < 0.01  # all tasks the same: what it was told
+    assert spread["sd[Days]"] < 0.01 < spread["sd[intercept]"]  # what it was told
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (["--prior-scale", "-1", "--method", "posterior"], "--prior-scale must be greater than 0"),
+        (["--prior-scale", "1,x", "--method", "posterior"], "--prior-scale must be a number"),
+        (
+            ["--prior-mean-sd", "1,2,3", "--method", "posterior"],
+            "--prior-mean-sd has 3 numbers; give one, or 2, for intercept, Days",
+        ),
         (["--prior-eta", "1"], "--prior-eta is for --method posterior"),
         (["--prior-noise-scale", "1", "--noise-sd", "2", "--method", "posterior"], "--noise-sd"),
     ],
@@ -223,4 +236,56 @@ def test_a_posterior_not_to_be_trusted_has_exit_code_1(
     command = ["fit", str(sleep), *COLUMNS, "--method", "posterior"]
     few = ["--draws", "15", "--tune", "50", "--chains", "2", "--out", str(tmp_path / "a.nc")]
     assert run(*command, *few) == 1
-    assert "do not trust these draws" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "do not trust these draws" in shown and "not identified" not in shown
+    assert "draw more (--draws, --tune)" in shown and "(draws, tune)" not in shown
+
+
+def test_what_data_do_not_say_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One row a task with an intercept: more draws would not tell the spread from the noise."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"t": range(30), "y": rng.standard_normal(30)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    command = ["fit", str(tmp_path / "t.csv"), "--task", "t", "--reward", "y", "--intercept",
+               "--method", "posterior", "--draws", "50", "--tune", "100", "--out",
+               str(tmp_path / "a.nc")]  # fmt: skip
+    assert run(*command) == 1
+    shown = capsys.readouterr().out
+    assert "not identified: the data do not determine" in shown and "give --noise-sd" in shown
+    assert run(*command, "--json") == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["identified"] is False and found["advice"].startswith("the data do not determine")
+
+
+def test_names_with_commas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--features may be repeated; a name that has a comma stands alone."""
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((60, 4))
+    frame = pd.DataFrame(values, columns=["price, net", "price", "size", "y"])
+    frame.insert(0, "t", np.repeat(range(10), 6))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    command = ["fit", str(tmp_path / "t.csv"), "--task", "t", "--reward", "y", "--json"]
+    assert run(*command, "--features", "price, net", "--features", "price, size") == 0
+    assert json.loads(capsys.readouterr().out)["features"] == ["price, net", "price", "size"]
+
+
+def test_long_names_do_not_overlap(tmp_path: Path) -> None:
+    """Titles of neighbouring panels of the page, with names as long as they come."""
+    import bayesmeta as bm
+    from bayesmeta.models.page import posterior_page
+    from bayesmeta.plots import shortened
+
+    rng = np.random.default_rng(0)
+    names = [f"W${'m' * 50}$ {i}" for i in range(2)]
+    stats = bm.TaskStatistics.from_arrays(
+        np.repeat(range(10), 6), rng.standard_normal(60), rng.standard_normal((60, 2)), names
+    )
+    with pytest.warns(bm.FitWarning):
+        tree = bm.sample_posterior(stats, draws=20, tune=50, chains=2)
+    page = posterior_page(tree)
+    page.savefig(tmp_path / "a.png")
+    left, right = page.axes[:2]
+    assert left.get_title(loc="left").startswith(r"$\mu$, mean of tasks:" + "\nW")
+    end = left._left_title.get_window_extent().x1  # type: ignore[attr-defined]
+    assert end < right._left_title.get_window_extent().x0  # type: ignore[attr-defined]
+    assert shortened("abcdefghij", 5) == "ab…ij" and shortened("ab", 5) == "ab"

@@ -13,6 +13,9 @@ import bayesmeta as bm
 from bayesmeta.agents import ROSTER, find_agents, with_references
 from bayesmeta.exploration import Rule
 from bayesmeta.learners import KNOWN, Moments
+from bayesmeta.models.hierarchical import Problem
+from bayesmeta.models.sampling import Chain
+from bayesmeta.records import thin
 from bayesmeta.simulator import VARIABLES, simulate_run
 from bayesmeta.streams import ENVIRONMENT, cell_seed, stream
 
@@ -260,6 +263,31 @@ def test_tasks_that_cannot_be_used_are_recorded() -> None:
     passed = record.passed_over.sel(agent="All-MTS", run=0).values
     np.testing.assert_array_equal(passed[2:], np.arange(2, 40))
     assert float(record.covariance_error.max()) < 10
+
+
+def test_fits_that_cannot_be_trusted_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tasks played so far with a prior from a chain that went wrong, here every third one; in
+    summaries, too, which need no such count of an older record."""
+    fits = []
+
+    def chain(problem: Problem, *, draws: int, **rest: object) -> Chain:
+        fits.append(len(problem.stats))
+        mu = np.random.default_rng(0).standard_normal((draws, 1))
+        return Chain({"mu": mu, "Sigma": np.ones((draws, 1, 1))}, np.zeros(2), fits[-1] % 3 == 0)
+
+    monkeypatch.setattr("bayesmeta.models.agent.draw_chain", chain)
+    family = bm.TaskFamily(
+        bm.GaussianPrior([1.5], [[0.4]]), bm.UniformBall(1, 1.0, 5), noise_sd=0.7, horizon=4
+    )
+    record = bm.simulate(family, ["HB-TS", "KTS"], tasks=30)
+    used = [max((k for k in fits if k <= n), default=0) for n in range(30)]
+    bad = np.cumsum([k > 0 and k % 3 == 0 for k in used])
+    np.testing.assert_array_equal(record.untrusted.sel(agent="HB-TS", run=0), bad)
+    assert 0 < bad[-1] < 29 and (record.untrusted.sel(agent="KTS") == 0).all()
+    old = record.drop_vars("untrusted")
+    for found in (record, thin(record)):
+        assert bm.summarise(found)["HB-TS"]["untrusted"] == bad[-1]
+    assert "untrusted" not in bm.summarise(thin(old))["HB-TS"]
 
 
 @pytest.mark.parametrize("singular", [0.0, 1.0])

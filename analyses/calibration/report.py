@@ -14,11 +14,23 @@ from scipy.stats import binomtest, norm
 from bayesmeta.models.calibration import coverage, uniformity
 from bayesmeta.plots_posterior import figure_calibration
 from bayesmeta.records import read_record, write_atomically
-from bayesmeta.studies.calibration import DATA, DRAWS, MODELS, PRIOR, THIN
+from bayesmeta.studies.calibration import (
+    CONJUGATE,
+    DATA,
+    DRAWS,
+    MODELS,
+    NOISE,
+    PRIOR,
+    RIGHT,
+    THIN,
+    TOLD,
+)
 from bayesmeta.studies.report import table, write_block
 
 HERE = Path(__file__).parent
-LEVELS = (0.2, 0.5, 0.8, 0.9, 0.95)
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+KNOWN = ("mu 1", "mu 2", "sd 1", "sd 2", "corr", "Sigma 12")
+"""Quantities where the noise is known."""
 
 
 def p_values(record: xr.Dataset) -> dict[str, float]:
@@ -49,7 +61,7 @@ def model_table(random: xr.Dataset) -> str:
 def zeros(random: xr.Dataset) -> str:
     """How often the truth lies below all draws, for standard deviations under the right model."""
     parts = []
-    for model in list(MODELS)[:2]:
+    for model in RIGHT:
         for quantity in ("sd 1", "sd 2"):
             ranks = random["rank"].sel(model=model, quantity=quantity)
             count = int((ranks == 0).sum())
@@ -70,7 +82,7 @@ def coverage_table(adaptive: xr.Dataset) -> str:
     rows = []
     for level in LEVELS:
         cells = [f"{level:.0%}"]
-        for quantity in ("mu 1", "mu 2", "sd 1", "sd 2", "corr"):
+        for quantity in KNOWN:
             ranks = adaptive["rank"].sel(quantity=quantity).values
             share = float(coverage(ranks, DRAWS, np.array([level]))[0])
             cells.append(with_interval(share, count))
@@ -78,7 +90,7 @@ def coverage_table(adaptive: xr.Dataset) -> str:
             inside = np.abs(adaptive.ols_z.sel(direction=direction)) <= norm.isf((1 - level) / 2)
             cells.append(with_interval(float(inside.mean()), count))
         rows.append(cells)
-    header = ["level", *[f"posterior: {q}" for q in ("mu 1", "mu 2", "sd 1", "sd 2", "corr")],
+    header = ["level", *[f"posterior: {q}" for q in KNOWN],
               *[f"least squares: {q}" for q in ("mu 1", "mu 2", "along mu")]]  # fmt: skip
     return table(header, rows)
 
@@ -88,19 +100,18 @@ def diverged(record: xr.Dataset) -> int:
     return int((record.divergent > 0).sum())
 
 
-def right_table(random: xr.Dataset) -> str:
-    """Coverage of the right model with the noise unknown, at all levels."""
-    model = list(MODELS)[1]
-    names = random.quantity.values.tolist()
+def right_table(random: xr.Dataset, model: str) -> str:
+    """Coverage of a right model, at all levels; of a variance it is that of its root."""
+    found = random["rank"].sel(model=model).dropna("quantity")
+    names = found.quantity.values.tolist()
     rows = []
     for level in LEVELS:
         shares = [
-            float(coverage(random["rank"].sel(model=model, quantity=q).values, DRAWS,
-                           np.array([level]))[0])
+            float(coverage(found.sel(quantity=q).values, DRAWS, np.array([level]))[0])
             for q in names
-        ]  # fmt: skip
+        ]
         rows.append([f"{level:.0%}", *[with_interval(s, random.sizes["run"]) for s in shares]])
-    return table(["level", *names], rows)
+    return f"{model[0].upper()}{model[1:]}:\n\n" + table(["level", *names], rows)
 
 
 def readme(random: xr.Dataset, adaptive: xr.Dataset) -> str:
@@ -113,8 +124,10 @@ Recorded by `bayesmeta study run calibration` and `calibration-adaptive`, then `
 N(mu, Sigma), data from the tasks, and {DRAWS * THIN} draws (every {THIN}th is used) from the
 posterior by nutpie with the fused likelihood; the rank of the truth must be uniform. The prior has
 fixed numbers, in two dimensions: mean {PRIOR.mean:g} ± {PRIOR.mean_sd:g}, standard deviations
-half-normal({PRIOR.scale:g}), correlation LKJ({PRIOR.eta:g}), noise 1 or half-normal
-({PRIOR.noise_scale:g}).
+half-normal({PRIOR.scale:g}), correlation LKJ({PRIOR.eta:g}), noise {NOISE:g} or half-normal
+({PRIOR.noise_scale:g}); or normal-inverse-Wishart with {CONJUGATE.degrees:g} degrees of freedom.
+All models have one posterior, whichever way they are written (`tests/test_models.py`); what is
+drawn from here is the fused one.
 
 ![Distribution of ranks](calibration.png)
 
@@ -130,16 +143,18 @@ Very small standard deviations are where samplers of such models fail: they neve
 truth that lies there ranks below all draws too often. Here the rank is 0 in {zeros(random)};
 one in {DRAWS + 1} is expected.
 
-How often central intervals of the right model hold the truth, with exact 95% intervals:
+Replications with divergent transitions: {
+        ", ".join(f"{diverged(random.sel(model=m))} ({m})" for m in RIGHT)
+    }. How often central intervals of the right models hold the truth, with exact 95% intervals:
 
-{right_table(random)}
+{(chr(10) * 2).join(right_table(random, model) for model in RIGHT)}
 
 The package simuk does not fit here: it draws data from a model's observed variables, and ours has
 none, the likelihood of statistics being a potential.
 
 ## Data that a learner chose for itself
 
-{DATA["adaptive"]} with the prior N(0, 2 I), the same
+{DATA["adaptive"]} with the prior N(0, {TOLD.prior_max:g} I), the same
 whatever the truth, and the noise known; {adaptive.sizes["run"]} replications, draws of {
         diverged(adaptive)
     } of them
@@ -160,11 +175,11 @@ chosen because of earlier rewards it is biased; given the history, the likelihoo
 def main_block(random: xr.Dataset, adaptive: xr.Dataset) -> str:
     """The block of the project's README."""
     judged = {model: p_values(random.sel(model=model)) for model in MODELS}
-    right, wrong = list(MODELS)[:2], list(MODELS)[2:]
+    wrong = [model for model in MODELS if model not in RIGHT]
     told = "; ".join(
         f"{model}: {verdict(judged[model])} (smallest of {len(judged[model])} p-values "
         f"{min(judged[model].values()):.3f})"
-        for model in right
+        for model in RIGHT
     )
     seen = [model for model in wrong if verdict(judged[model]) != "calibrated"]
     ranks = adaptive["rank"].sel(quantity="mu 1").values
@@ -173,7 +188,7 @@ def main_block(random: xr.Dataset, adaptive: xr.Dataset) -> str:
     count = adaptive.sizes["run"]
     return (
         f"Simulation-based calibration ({random.sizes['run']} replications of each model). The "
-        f"right model, with the noise known and unknown: {told}. Of {len(wrong)} wrong models "
+        f"right model, in three versions: {told}. Of {len(wrong)} wrong models "
         f"{len(seen)} are noticed ({'; '.join(seen)}). On all steps of a "
         "Thompson agent, which chose its data, 95% intervals of the posterior hold the prior mean "
         f"in {with_interval(ours, count)} of {count} replications, those of the mean of least "

@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayesmeta.checks import InputError, one_of, real, whole
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from bayesmeta.commands.parsing import Subparsers
     from bayesmeta.models.priors import LKJ
+    from bayesmeta.records import Writer
     from bayesmeta.statistics import TaskStatistics
 
 _DRAWING = ("out", "draws", "tune", "chains", "seed", "target_accept")
+_EACH = ("mean_sd", "scale")
+"""Parts of the prior with a number for every feature."""
 _PRIOR = {
-    "mean_sd": "mu_i ~ N(m_i, S^2) about the pooled estimate m",
-    "scale": "standard deviations of Sigma ~ half-normal(S)",
+    "mean_sd": "mu_i ~ N(m_i, S^2) about the pooled estimate m; one S, or S,S,… for the intercept "
+    "and the features in their order",
+    "scale": "standard deviations of Sigma ~ half-normal(S); one S, or S,S,… likewise",
     "eta": "its correlations ~ LKJ(S)",
     "noise_scale": "the noise's standard deviation ~ half-normal(S)",
 }
 """Options of --method posterior."""
+_WORDS = {
+    r"\(draws, tune\)": "(--draws, --tune)",
+    r"\btarget_accept\b": "--target-accept",
+    r"\bnoise_sd\b": "--noise-sd",
+    r"\bchains=": "--chains ",
+    r"\btune longer": "tune longer (--tune)",
+    r"\ba prior that says more": "a prior that says more (--prior-scale, --prior-eta, …)",
+}
+"""Advice in Python, and what it is called on the command line."""
 
 
 def add(commands: Subparsers) -> None:
@@ -36,7 +53,10 @@ def add(commands: Subparsers) -> None:
     fit.add_argument("file", type=Path, metavar="FILE", help="CSV or Parquet, with a header")
     fit.add_argument("--task", required=True, metavar="COLUMN", help="which task a row belongs to")
     fit.add_argument("--reward", required=True, metavar="COLUMN", help="the reward (the response)")
-    fit.add_argument("--features", default="", metavar="A,B,…", help="columns, with commas")
+    fit.add_argument(
+        "--features", action="append", default=[], metavar="A,B,…",
+        help="columns, with commas; may be repeated, and a name that has a comma stands alone",
+    )  # fmt: skip
     fit.add_argument("--intercept", action="store_true", help="add a feature that is always 1")
     fit.add_argument(
         "--noise-sd", default="estimate", metavar="S", help="a number, or 'estimate' (the default)"
@@ -71,7 +91,8 @@ def add(commands: Subparsers) -> None:
     for name, text in _PRIOR.items():
         option = f"--prior-{name.replace('_', '-')}"
         told = "2" if name == "eta" else "from the data"
-        drawing.add_argument(option, type=float, metavar="S", help=f"{text} (default: {told})")
+        kind = str if name in _EACH else float
+        drawing.add_argument(option, type=kind, metavar="S", help=f"{text} (default: {told})")
     fit.set_defaults(command=_fit)
 
 
@@ -88,27 +109,31 @@ def _fit(options: argparse.Namespace) -> int:
     )
     if options.plot is not None and options.plot.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"--plot must end in .png, .pdf or .svg, got {options.plot}")
-    wide = options.method == "moment-widened"
-    for name in ("widening", "horizon"):
-        if (getattr(options, name) is not None) != wide:
+    given = {name: getattr(options, name) is not None for name in ("widening", "horizon")}
+    if options.method == "moment-widened" and not all(given.values()):
+        lacking = " and ".join(f"--{name}" for name, there in given.items() if not there)
+        raise InputError(f"moment-widened needs {lacking}")
+    for name, there in given.items():
+        if there and options.method != "moment-widened":
             raise InputError(
-                f"moment-widened needs --{name}"
-                if wide
-                else f"--{name} is for --method moment-widened; {options.method} does not use it"
+                f"--{name} is for --method moment-widened; {options.method} does not use it"
             )
     for name in (*_DRAWING, *(f"prior_{field}" for field in _PRIOR)):
         if getattr(options, name) is not None and not posterior:
             shown = name.replace("_", "-")
             raise InputError(f"--{shown} is for --method posterior; {options.method} draws nothing")
-    for name, least in (("draws", 1), ("tune", 0), ("chains", 1), ("seed", 0)):
+    for name, least in (("draws", 1), ("tune", 1), ("chains", 1), ("seed", 0)):
         if getattr(options, name) is not None:
             whole(f"--{name}", getattr(options, name), least=least)
-    if posterior and options.plot is not None:
-        raise InputError("--plot is for the other methods; posterior draws a page beside --out")
-    names = [name.strip() for name in options.features.split(",") if name.strip()]
+    if options.seed is not None and options.seed >= 2**64:
+        raise InputError(f"--seed must be less than 2^64, got {options.seed}")
     frame = read_table(options.file, options.task)
     stats = TaskStatistics.from_frame(
-        frame, options.task, options.reward, names, intercept=options.intercept
+        frame,
+        options.task,
+        options.reward,
+        _columns(frame, options.features),
+        intercept=options.intercept,
     )
     if len(frame) < stats.dim:
         raise InputError(
@@ -117,10 +142,25 @@ def _fit(options: argparse.Namespace) -> int:
     run = _draw if posterior else _estimate
     try:
         return run(stats, noise, options)
-    except InputError as error:  # in the words of the command line
-        raise InputError(
-            str(error).replace("noise_sd", "--noise-sd").replace("target_accept", "--target-accept")
-        ) from None
+    except InputError as error:
+        raise InputError(_in_options(str(error))) from None
+
+
+def _columns(frame: DataFrame, given: list[str]) -> list[str]:
+    """The columns of --features: each is a column as it stands, or several with commas."""
+    return [
+        name
+        for text in given
+        for name in ([text] if text in frame.columns else map(str.strip, text.split(",")))
+        if name
+    ]
+
+
+def _in_options(text: str) -> str:
+    """Advice in the words of the command line."""
+    for python, option in _WORDS.items():
+        text = re.sub(python, option, text)
+    return text
 
 
 def _estimate(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> int:
@@ -155,14 +195,36 @@ def _prior(stats: TaskStatistics, noise: float | None, options: argparse.Namespa
     """The default prior with what is given put in its place; None where nothing is."""
     from bayesmeta.models.priors import default_prior
 
-    given = {
-        field: real(f"--prior-{field.replace('_', '-')}", value, above=0.0)
-        for field in _PRIOR
-        if (value := getattr(options, f"prior_{field}")) is not None
-    }
+    given: dict[str, Any] = {}
+    for field in _PRIOR:
+        option, value = f"--prior-{field.replace('_', '-')}", getattr(options, f"prior_{field}")
+        if value is None:
+            continue
+        parts = value.split(",") if field in _EACH else [value]
+        numbers = [real(option, part, above=0.0) for part in parts]
+        if len(numbers) not in (1, stats.dim):
+            raise InputError(
+                f"{option} has {len(numbers)} numbers; give one, or {stats.dim}, for "
+                f"{', '.join(stats.feature_labels)}"
+            )
+        given[field] = numbers[0] if len(numbers) == 1 else numbers
     if noise is not None and "noise_scale" in given:
         raise InputError("--prior-noise-scale is for an unknown noise; --noise-sd says it")
     return replace(default_prior(stats, noise), **given) if given else None
+
+
+def _undetermined(stats: TaskStatistics, noise: float | None) -> str:
+    """What REML says of data that more draws would not help; nothing where all is determined."""
+    from bayesmeta.estimators.estimate import Status
+    from bayesmeta.estimators.fit import fit_prior
+
+    try:
+        status = fit_prior(stats, noise).status
+    except InputError:  # it cannot tell
+        return ""
+    if status not in (Status.NOT_IDENTIFIED, Status.NO_NOISE):
+        return ""
+    return f"{_in_options(status.value)}; more draws will not help"
 
 
 def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> int:
@@ -171,7 +233,9 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
 
     from rich.console import Console
 
+    from bayesmeta.models.diagnostics import Diagnosis, diagnose
     from bayesmeta.models.page import posterior_page
+    from bayesmeta.models.priors import PriorWarning, at_odds
     from bayesmeta.models.sampling import FitWarning, sample_posterior
     from bayesmeta.models.summary import as_json, print_posterior, write_tree
     from bayesmeta.records import writable_folder, write_together
@@ -179,28 +243,46 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
     out = options.out or Path("posterior.nc")
     if out.suffix != ".nc" or out.is_dir():
         raise InputError(f"--out must be a file that ends in .nc, got {out}")
+    prior = _prior(stats, noise, options)
     folder, picture = writable_folder(out.parent), out.with_suffix(".png").name
     old = [name for name in (out.name, picture) if (folder / name).exists()]
     given = {name: getattr(options, name) for name in _DRAWING[1:]}
     settings = {name: value for name, value in given.items() if value is not None}
+    odd = at_odds(stats, noise, prior.settled(stats.dim)) if prior else ""
+    if odd:
+        print(f"bayesmeta: the prior does not suit the data: {odd}", file=sys.stderr)
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorWarning)  # said already
         warnings.simplefilter("ignore", FitWarning)  # the verdict is printed, and the exit code
-        tree = sample_posterior(
-            stats, noise, prior=_prior(stats, noise, options), progress=not options.json, **settings
-        )
+        tree = sample_posterior(stats, noise, prior=prior, progress=not options.json, **settings)
     page = posterior_page(tree)
-    write_together(
-        {
-            folder / out.name: lambda to: write_tree(tree, to),
-            folder / picture: lambda to: page.savefig(to, dpi=100),
-        }
-    )
+    files: dict[Path, Writer] = {
+        folder / out.name: lambda to: write_tree(tree, to),
+        folder / picture: lambda to: page.savefig(to, dpi=100),
+    }
+    if options.plot is not None:
+        from bayesmeta.plots_posterior import figure_tasks
+
+        tasks = figure_tasks(tree)
+        place = writable_folder(options.plot.parent) / options.plot.name
+        files[place] = lambda to: tasks.savefig(to, dpi=110)
+    write_together(files)
+    doubt = _undetermined(stats, noise)
+    verdict = Diagnosis(c._replace(advice=_in_options(c.advice)) for c in diagnose(tree))
     if options.json:
-        files = {"draws": str(folder / out.name), "page": str(folder / picture)}
-        print(json.dumps(as_json(tree) | {"files": files}, indent=2, allow_nan=False))
+        found = as_json(tree, verdict) | {"identified": not doubt}
+        found["advice"] = "; ".join(text for text in (doubt, found["advice"]) if text)
+        found["files"] = {
+            name: str(path) for name, path in zip(("draws", "page", "plot"), files, strict=False)
+        }
+        print(json.dumps(found, indent=2, allow_nan=False))
     else:
         console = Console()
-        print_posterior(console if console.is_terminal else Console(width=160), tree)
+        print_posterior(console if console.is_terminal else Console(width=160), tree, verdict)
+        if doubt:
+            print(f"not identified: {doubt}")
         replaced = f" (replaced {' and '.join(old)})" if old else ""
         print(f"wrote {out.name} and {picture} in {folder}{replaced}")
+        if options.plot is not None:
+            print(f"wrote {options.plot}")
     return 0 if tree.attrs["trusted"] else 1

@@ -42,8 +42,8 @@ class Status(Enum):
     NOT_CONVERGED = "the likelihood still rose when the search was stopped; give a larger limit"
     POSTERIOR = "from a posterior of (mu, Sigma) given all data"
     DIVERGENT = (
-        "from a posterior of (mu, Sigma), but some of its draws diverged, so it may be biased; "
-        "tune longer"
+        "from a posterior of (mu, Sigma), but some of its draws diverged or did not move, so it "
+        "may be biased; tune longer"
     )
     RAISED = (
         "the widened covariance was not positive definite, so its eigenvalues were raised to the "

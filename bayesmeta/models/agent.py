@@ -35,13 +35,15 @@ def draw_priors(
     tune: int,
     seed: int,
     start: Array | None = None,
-) -> tuple[Array, Array, Array | None, int]:
-    """Means (draws, d), covariances (draws, d, d), the point to start the next chain at, and how
-    many draws diverged. Before any task they are draws of the prior over priors."""
+) -> tuple[Array, Array, Array | None, bool]:
+    """Means (draws, d), covariances (draws, d, d), the point to start the next chain at, and
+    whether they can be trusted: no draw diverged, every entry of mu moved. Before
+    any task they are draws of the prior over priors."""
     prior = prior_from_bounds(setting.bounds).settled(setting.dim)
     if len(stats) == 0:
         means, roots, _ = prior.draw(np.random.default_rng(seed), draws)
-        return means, roots @ roots.transpose(0, 2, 1), None, 0
+        return means, roots @ roots.transpose(0, 2, 1), None, True
     problem = Problem(stats, setting.noise_sd, prior, "fused")
     chain = draw_chain(problem, draws=draws, tune=tune, seed=seed, start=start)
-    return chain.draws["mu"], chain.draws["Sigma"], chain.last, chain.divergent
+    trusted = chain.divergent == 0 and not chain.stuck
+    return chain.draws["mu"], chain.draws["Sigma"], chain.last, trusted

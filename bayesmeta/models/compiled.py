@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
-from pytensor.compile.mode import NUMBA
+from pytensor.compile.mode import NUMBA, Mode
 from pytensor.graph.replace import clone_replace
 from pytensor.link.numba.cache import CACHED_SRC_FUNCTIONS
 from pytensor.link.numba.dispatch.basic import numba_njit
@@ -38,7 +38,9 @@ class _Unlocked(NumbaLinker):
         return numba_njit(function.py_func, final_function=True, cache=key is not None, nogil=True)
 
 
-_MODE = NUMBA.clone(linker=_Unlocked())
+# as PyMC does it: where a parameter is not allowed, the log-density is -inf, and nothing is raised
+_CHECKS = "local_check_parameter_to_ninf_switch"
+_MODE = Mode(_Unlocked(), NUMBA.provided_optimizer.including(_CHECKS))
 
 
 @dataclass(frozen=True)

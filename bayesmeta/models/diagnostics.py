@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from bayesmeta.checks import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,12 +34,12 @@ class Diagnosis(tuple[Check, ...]):
     def __str__(self) -> str:
         lines = [f"{'check':<24}{'value':>10}  {'wanted':<10}{'':<5}worst"]
         lines += [
-            f"{c.name:<24}{c.value:>10.4g}  {c.wanted:<10}{'ok' if c.passed else 'BAD':<5}{c.worst}"
+            f"{c.name:<24}{c.value:>10.5g}  {c.wanted:<10}{'ok' if c.passed else 'BAD':<5}{c.worst}"
             for c in self
         ]
         lines += [f"{c.name}: {c.advice}" for c in self if not c.passed]
-        good = "the draws can be trusted" if self else "do not trust these draws"
-        return "\n".join([*lines, good])
+        good = "the sampler has converged: the draws can be trusted"
+        return "\n".join([*lines, good if self else "do not trust these draws"])
 
     __repr__ = __str__
 
@@ -46,6 +48,24 @@ _MORE = "draw more (draws, tune)"
 _GEOMETRY = "raise target_accept (0.95), or give a prior that says more"
 
 
+def group_of(tree: Any, name: str, *variables: str) -> xr.Dataset:
+    """A group of a fitted tree with the variables that are needed of it; else what is missing."""
+    import xarray as xr
+
+    if not isinstance(tree, xr.DataTree):
+        raise InputError(
+            f"tree must be a DataTree, as sample_posterior returns it, got {repr(tree)[:80]}"
+        )
+    if name not in tree.children:
+        raise InputError(f"the tree has no {name}, which sample_posterior keeps; draw with it")
+    group = tree[name].to_dataset()
+    missing = [variable for variable in variables if variable not in group.variables]
+    if missing:
+        raise InputError(f"{name} of the tree has no {', '.join(missing)}; draw the tree anew")
+    return group
+
+
+@np.errstate(divide="ignore", invalid="ignore")  # of chains that stand still; NaN fails
 def diagnose(tree: xr.DataTree) -> Diagnosis:
     """R-hat, effective sample sizes, divergences, energy, Monte-Carlo error, tree depth.
 
@@ -55,7 +75,8 @@ def diagnose(tree: xr.DataTree) -> Diagnosis:
     """
     import arviz_stats as azs
 
-    posterior = tree["posterior"].to_dataset()
+    posterior = group_of(tree, "posterior", "mu")
+    stats = group_of(tree, "sample_stats", "diverging")
     data = posterior[[name for name in ("mu", "Sigma", "sigma")
                       if name in posterior and not _known(tree, name)]]  # fmt: skip
     chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
@@ -80,14 +101,10 @@ def diagnose(tree: xr.DataTree) -> Diagnosis:
                                 ", ".join(still), "the chains are stuck: tune longer"))  # fmt: skip
         error = azs.mcse(data) / sd.where(sd > 0)
         checks.append(_judge("MCSE / sd", error, 0.1, True, _MORE))
-    stats = tree["sample_stats"].to_dataset()
     diverging = float(stats["diverging"].sum())
     checks.append(Check("divergences", diverging, "0", diverging == 0, "", _GEOMETRY))
     if "energy" in stats and stats.sizes["draw"] > 10:
-        energy = stats["energy"].values
-        bfmi = np.square(np.diff(energy, axis=1)).mean(axis=1) / np.maximum(
-            energy.var(axis=1), 1e-300
-        )
+        bfmi = azs.bfmi(stats["energy"]).values
         low = float(bfmi.min())
         checks.append(Check("E-BFMI", low, ">= 0.3", low >= 0.3, f"chain {int(bfmi.argmin())}",
                             "heavy tails: tighten the prior, or draw more"))  # fmt: skip

@@ -16,6 +16,7 @@ Data and the prior's numbers are ``pm.Data``: a compiled model serves any others
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from bayesmeta.models.priors import (
     Prior,
     bartlett_root,
     default_prior,
+    warn_if_at_odds,
 )
 from bayesmeta.statistics import TaskStatistics
 
@@ -36,6 +38,13 @@ if TYPE_CHECKING:
 
 KINDS = ("fused", "collapsed", "noncentred", "centred")
 """Ways to write the model."""
+
+
+def require(*packages: str) -> None:
+    """Say which package is missing before it is missed."""
+    for name in packages:
+        if find_spec(name) is None:
+            raise InputError(f"drawing from a posterior needs the package {name}; install it")
 
 
 class Problem(NamedTuple):
@@ -57,8 +66,10 @@ def check_problem(
         raise InputError(
             f"stats has {len(stats)} task(s); how tasks differ can be learned from two or more"
         )
+    if isinstance(noise_sd, (bool, np.bool_, str)):
+        raise InputError(f"noise_sd must be a number, got {noise_sd!r}")
     if noise_sd is not None:
-        real("noise_sd", noise_sd, above=0.0)
+        noise_sd = real("noise_sd", noise_sd, above=0.0)
     elif stats.count is None or stats.energy is None:
         raise InputError(
             "estimating the noise needs count and energy (steps and sum of squared rewards of each "
@@ -69,7 +80,10 @@ def check_problem(
         raise InputError(
             f"prior must be LKJ, InverseWishart or KnownCovariance, got {type(prior).__name__}"
         )
-    return Problem(stats, noise_sd, chosen.settled(stats.dim), kind)
+    settled = chosen.settled(stats.dim)
+    if prior is not None:
+        warn_if_at_odds(stats, noise_sd, settled)
+    return Problem(stats, noise_sd, settled, kind)
 
 
 def data_of(problem: Problem) -> dict[str, Any]:
@@ -90,7 +104,7 @@ def data_of(problem: Problem) -> dict[str, Any]:
     if noise_sd is None:
         values["noise_scale"] = np.asarray(prior.noise_scale)
     else:
-        values["noise_sd"] = np.asarray(float(noise_sd))
+        values["noise_sd"] = np.asarray(noise_sd)
     if isinstance(prior, LKJ):
         values |= {"mean": prior.mean, "mean_sd": prior.mean_sd, "scale": prior.scale}
         values["eta"] = np.asarray(prior.eta)
@@ -124,6 +138,7 @@ def build_model(
 ) -> pm.Model:
     """The PyMC model: ``mu``, ``Sigma``, ``sd``, ``corr``, with ``noise_sd=None`` also ``sigma``,
     and ``theta`` where it is not integrated out."""
+    require("pymc")
     return model_of(check_problem(stats, noise_sd, prior, kind))
 
 

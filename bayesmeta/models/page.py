@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.models.diagnostics import diagnose
+from bayesmeta.plots import shortened
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,7 +23,7 @@ def posterior_page(tree: xr.DataTree) -> Figure:
     from matplotlib.figure import Figure
 
     after, before = tree["posterior"].to_dataset(), tree["prior"].to_dataset()
-    names = [str(name).replace("$", r"\$") for name in after["feature"].values]
+    names = [str(name) for name in after["feature"].values]
     d, noisy = len(names), "sigma" in after
     rows = max(d + noisy, 4)
     figure = Figure(figsize=(12.5, 1.2 + 1.55 * rows), layout="constrained")
@@ -34,7 +35,10 @@ def posterior_page(tree: xr.DataTree) -> Figure:
             known = float(values.std()) <= 1e-9 * float(np.abs(values).max())
             _density(axes, values, before[part].isel(feature=i).values.ravel(), part == "sd", known)
             symbol = r"$\mu$" if part == "mu" else r"$\sqrt{\Sigma_{ii}}$"
-            axes.set_title(f"{symbol} of {name[:24]}: {what} of tasks", fontsize=9.5, loc="left")
+            title = f"{symbol} of {shortened(name, 24)}: {what} of tasks"
+            if len(name) > 14:  # beside its neighbour
+                title = f"{symbol}, {what} of tasks:\n{shortened(name, 24)}"
+            axes.set_title(title, fontsize=9.5, loc="left")
     if noisy:
         axes = figure.add_subplot(grid[d, 0])
         _density(axes, after["sigma"].values.ravel(), before["sigma"].values.ravel(), True, False)
@@ -106,7 +110,7 @@ def _correlations(axes: Axes, after: xr.Dataset, before: xr.Dataset, names: list
                       linestyle=dashed)  # fmt: skip
             if data is after:
                 axes.plot(values.mean(), row, "o", color=_INK, markersize=5)
-    labels = [f"{names[j]}, {names[i]}" for i, j in pairs]
+    labels = [f"{shortened(names[j], 16)},\n{shortened(names[i], 16)}" for i, j in pairs]
     axes.set_yticks(range(len(pairs)), labels, fontsize=9 if len(pairs) < 12 else 7)
     axes.axvline(0, color="#999999", linewidth=0.8)
     axes.set(xlim=(-1, 1), ylim=(len(pairs) - 0.4, -0.6), xlabel="correlation")
@@ -143,8 +147,7 @@ def _ranks(axes: Axes, after: xr.Dataset) -> None:
     axes.axhline(1, color="#999999", linewidth=0.8)
     axes.set(xlim=(0, 1), ylim=(0, most), xlabel="rank among the draws of all chains",
              ylabel="share (1 is even)")  # fmt: skip
-    label = label if len(label) <= 30 else f"{label[:29]}…"
-    title = f"Do {chains} chains agree? {label}".replace("$", r"\$")
+    title = f"Do {chains} chains agree? {shortened(label, 30)}"
     axes.set_title(title, fontsize=9.5, loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)

@@ -8,17 +8,19 @@ import numpy as np
 
 from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.kernels.collapsed import tasks_given_priors
+from bayesmeta.models.diagnostics import group_of
 from bayesmeta.models.hierarchical import Problem
 
 if TYPE_CHECKING:
     import xarray as xr
 
 PRIOR_DRAWS = 1000
+_BLOCK = 2**22  # normals drawn at a time
 
 
 def _values(tree: xr.DataTree, group: str = "posterior") -> tuple[Array, Array, Array, Any]:
     """Draws of means (s, d), lower roots (s, d, d), noise (s,), and the shape (chains, draws)."""
-    posterior = tree[group].to_dataset()
+    posterior = group_of(tree, group, "mu", "Sigma")
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
     mu = posterior["mu"].transpose("chain", "draw", "feature").values
     cov = posterior["Sigma"].transpose("chain", "draw", "feature", "feature_bis").values
@@ -30,13 +32,16 @@ def _values(tree: xr.DataTree, group: str = "posterior") -> tuple[Array, Array, 
     if "sigma" in posterior:
         noise = posterior["sigma"].values.reshape(-1)
     else:
-        noise = np.full(shape[0] * shape[1], float(tree["observed_data"].attrs["noise_sd"]))
+        known = group_of(tree, "observed_data").attrs.get("noise_sd")
+        if known is None:
+            raise InputError(f"the tree has no noise_sd, and {group} no sigma; draw the tree anew")
+        noise = np.full(shape[0] * shape[1], float(known))
     return mu.reshape(-1, d), np.ascontiguousarray(roots), noise, shape
 
 
 def _given(tree: xr.DataTree) -> tuple[Array, Array, Array, Array]:
     """Gram, moment, energy and count of the tasks a tree was fitted to."""
-    data = tree["observed_data"].to_dataset()
+    data = group_of(tree, "observed_data", "gram", "moment")
     n = data.sizes["task"]
     energy = data["energy"].values if "energy" in data else np.zeros(n)
     count = data["count"].values if "count" in data else np.zeros(n)
@@ -88,16 +93,22 @@ def add_prior(tree: xr.DataTree, problem: Problem, rng: np.random.Generator) -> 
 
 def add_theta(tree: xr.DataTree, seed: int = 0) -> xr.DataTree:
     """Draw every theta_j from its conditional given each (mu, Sigma, sigma): exact, not shrunk to
-    a point estimate. A number for every draw, task and feature: thin the draws of many tasks."""
+    a point estimate. A number for every draw, task and feature (10,000 tasks of 5 features and
+    4,000 draws are 1.6 GB): thin the draws of many tasks."""
     import xarray as xr
 
     rng = np.random.default_rng(np.random.SeedSequence([seed, 3]))
     mean, root, noise, shape = _values(tree)
     data = _given(tree)
     n, d = data[1].shape
-    normals = rng.standard_normal((len(mean), n, d))
-    theta = np.empty_like(normals)
-    tasks_given_priors(*data, mean, root, noise, normals, theta, np.empty((0, n)))
+    theta = np.empty((len(mean), n, d))
+    step = max(1, _BLOCK // (n * d))
+    for first in range(0, len(mean), step):
+        here = slice(first, first + step)
+        normals = rng.standard_normal(theta[here].shape)
+        tasks_given_priors(
+            *data, mean[here], root[here], noise[here], normals, theta[here], np.empty((0, n))
+        )
     posterior = tree["posterior"].to_dataset()
     posterior["theta"] = (("chain", "draw", "task", "feature"), theta.reshape(*shape, n, d))
     posterior = posterior.assign_coords(task=tree["observed_data"]["task"])

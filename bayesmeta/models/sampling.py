@@ -7,9 +7,8 @@ import json
 import math
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from importlib.util import find_spec
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from bayesmeta.models.hierarchical import (
     coords_of,
     data_of,
     model_of,
+    require,
 )
 from bayesmeta.models.predictive import add_prior, add_theta, observed
 from bayesmeta.models.priors import LKJ, InverseWishart, KnownCovariance, Prior, describe_prior
@@ -66,22 +66,28 @@ def sample_posterior(
     for), ``sample_stats``, ``observed_data``, ``prior``. Attributes repeat the fit and carry the
     verdict of ``diagnose``; draws that should not be trusted come with a ``FitWarning``.
 
-    ``prior`` None: wide, in the data's own units (``default_prior``). Models and data of the same
-    kind and dimension are compiled once in a process.
+    ``prior`` None: wide, in the data's own units (``default_prior``). With nutpie, models and data
+    of the same kind and dimension are compiled once in a process; PyMC compiles on every call.
     """
     one_of("sampler", sampler, SAMPLERS)
-    for name, value, least in (("draws", draws, 1), ("tune", tune, 0), ("chains", chains, 1),
-                               ("seed", seed, 0)):  # fmt: skip
-        whole(name, value, least=least)
-    if not 0 < real("target_accept", target_accept) < 1:
+    settings: dict[str, Any] = {
+        name: whole(name, value, least=least)
+        for name, value, least in (("draws", draws, 1), ("tune", tune, 0), ("chains", chains, 1),
+                                   ("seed", seed, 0))
+    }  # fmt: skip
+    if sampler == "nutpie" and tune == 0:
+        raise InputError("tune must be at least 1 with sampler 'nutpie', got 0")
+    if seed >= 2**64:
+        raise InputError(f"seed must be less than 2**64, got {seed}")
+    settings["target_accept"] = real("target_accept", target_accept)
+    if not 0 < settings["target_accept"] < 1:
         raise InputError(f"target_accept must be between 0 and 1, got {target_accept}")
     problem = check_problem(stats, noise_sd, prior, model)
-    if find_spec(sampler) is None:
-        raise InputError(f"sampler {sampler!r} needs the package {sampler}; install it")
-    cores = min(chains, usable_cores()) if cores is None else whole("cores", cores, least=1)
+    require("pymc", sampler)
+    settings["cores"] = (
+        min(settings["chains"], usable_cores()) if cores is None else whole("cores", cores, least=1)
+    )
     start = time.perf_counter()
-    settings = {"draws": draws, "tune": tune, "chains": chains, "cores": cores, "seed": seed,
-                "target_accept": target_accept}  # fmt: skip
     run = _with_nutpie if sampler == "nutpie" else _with_pymc
     try:
         tree = run(problem, settings, progress)
@@ -94,7 +100,7 @@ def sample_posterior(
             "features that nearly make up others"
         ) from error
     rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
-    tree = observed(tree, problem)
+    tree = observed(_relabelled(tree, problem), problem)
     tree = add_prior(tree, problem, rng)
     if theta and "theta" not in tree["posterior"]:
         tree = add_theta(tree, seed)
@@ -105,7 +111,7 @@ def sample_posterior(
         "model": model,
         "sampler": sampler,
         "settings": json.dumps(settings),
-        "noise_sd": "estimated" if noise_sd is None else float(noise_sd),
+        "noise_sd": "estimated" if problem.noise_sd is None else problem.noise_sd,
         "prior": json.dumps(describe_prior(problem.prior)),
         "versions": json.dumps(versions()),
         "seconds": time.perf_counter() - start,
@@ -113,7 +119,7 @@ def sample_posterior(
     }
     if not verdict:
         failed = "; ".join(
-            f"{check.name} {check.value:.3g} (wanted {check.wanted})"
+            f"{check.name} {check.value:.5g} (wanted {check.wanted})"
             for check in verdict
             if not check.passed
         )
@@ -180,6 +186,46 @@ def _for_nutpie(
     )  # fmt: skip
 
 
+def _run_nutpie(made: Any, chains: int, draws: int, **options: Any) -> xr.DataTree:
+    """All draws, or an exception that says what happened."""
+    import nutpie
+
+    try:
+        with _no_advice():
+            tree: xr.DataTree = nutpie.sample(
+                made, chains=chains, draws=draws, save_warmup=False, progress_bar=False, **options
+            )
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # Rust's, which is no Exception
+            raise
+        text = " ".join(str(error).split())[:200]
+        raise RuntimeError(
+            f"nutpie broke down ({text}); another seed, model or sampler='pymc' may do"
+        ) from error
+    if not _complete(tree, chains, draws):
+        raise KeyboardInterrupt
+    return tree
+
+
+def _complete(tree: xr.DataTree, chains: int, draws: int) -> bool:
+    """Whether all draws are there: interrupted samplers hand out what they have. PyMC drops chains
+    and cuts the others, nutpie fills up with NaN."""
+    if "posterior" not in tree.children or "mu" not in tree["posterior"]:
+        return False
+    mu = tree["posterior"].to_dataset()["mu"]
+    if (mu.sizes["chain"], mu.sizes["draw"]) != (chains, draws):
+        return False
+    return not bool(mu.isel(draw=-1).isnull().any())
+
+
+@contextmanager
+def _no_advice() -> Iterator[None]:
+    """Without ArviZ's guess that few draws are many chains: ``diagnose`` says that they are few."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
+        yield
+
+
 class Chain(NamedTuple):
     """Draws by name, the unconstrained point where they ended, and how many diverged."""
 
@@ -187,34 +233,30 @@ class Chain(NamedTuple):
     last: Array
     divergent: int
 
+    @property
+    def stuck(self) -> bool:
+        """Whether an entry of mu never moved."""
+        return bool((np.ptp(self.draws["mu"], axis=0) == 0).any())
+
 
 def draw_chain(
     problem: Problem, *, draws: int, tune: int, seed: int, start: Array | None = None
 ) -> Chain:
     """One chain as bare arrays, for agents and studies that fit thousands."""
-    import nutpie
-
+    require("pymc", "nutpie")
     ready = compiled(problem)
     centre, jitter = starting_point(problem, ready)
     if start is not None:
         centre, jitter = start, np.zeros(ready.size)
     made = _for_nutpie(problem, centre, jitter, lambda: None, points=True)
-    tree = nutpie.sample(
-        made, draws=draws, tune=tune, chains=1, cores=1, seed=seed, save_warmup=False,
-        progress_bar=False,
-    )  # fmt: skip
-    found = {str(name): values.values[0] for name, values in tree["posterior"].items()}
-    if len(found["point"]) < draws:  # nutpie hands out what it has when it is interrupted
-        raise KeyboardInterrupt
+    tree = _run_nutpie(made, 1, draws, tune=tune, cores=1, seed=seed)
+    found = {str(name): values.values[0] for name, values in tree["posterior"].to_dataset().items()}
     divergent = int(tree["sample_stats"]["diverging"].sum())
     return Chain(found, found["point"][-1], divergent)
 
 
 def _with_nutpie(problem: Problem, settings: dict[str, Any], progress: bool) -> xr.DataTree:
     """Draw with nutpie; the bar counts the draws of all chains."""
-    import nutpie
-    import xarray as xr
-
     with waiting("compiling the model, once for its kind") if progress else nullcontext():
         start, jitter = starting_point(problem, compiled(problem))
     total = settings["chains"] * (settings["draws"] + settings["tune"])
@@ -226,27 +268,9 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progress: bool) -> 
             if done % 20 == 0:
                 show(done)
 
-        tree = nutpie.sample(
-            _for_nutpie(problem, start, jitter, count),
-            draws=settings["draws"],
-            tune=settings["tune"],
-            chains=settings["chains"],
-            cores=settings["cores"],
-            seed=settings["seed"],
-            target_accept=settings["target_accept"],
-            save_warmup=False,
-            progress_bar=False,
-        )
-        short = next(counter) <= total
-        if not short:
-            show(total)
-    if short:  # nutpie hands out what it has when it is interrupted
-        raise KeyboardInterrupt
-    tidy = _tidied(tree)
-    if "task" in tidy["posterior"].coords:
-        draws = tidy["posterior"].to_dataset().assign_coords(task=problem.stats.task_labels)
-        tidy["posterior"] = xr.DataTree(draws)
-    return tidy
+        tree = _run_nutpie(_for_nutpie(problem, start, jitter, count), **settings)
+        show(total)
+    return _tidied(tree)
 
 
 def starting_point(problem: Problem, ready: Compiled) -> tuple[Array, Array]:
@@ -288,22 +312,34 @@ def _tidied(tree: xr.DataTree) -> xr.DataTree:
     )
 
 
+def _relabelled(tree: xr.DataTree, problem: Problem) -> xr.DataTree:
+    """With the labels of features and tasks as they were given, where nutpie made text of them."""
+    import xarray as xr
+
+    posterior = tree["posterior"].to_dataset()
+    labels = {dim: names for dim, names in coords_of(problem).items() if dim in posterior.coords}
+    tree["posterior"] = xr.DataTree(posterior.assign_coords(labels))
+    return tree
+
+
 def _with_pymc(problem: Problem, settings: dict[str, Any], progress: bool) -> xr.DataTree:
-    """Draw with PyMC's own NUTS."""
+    """Draw with PyMC's own NUTS, which compiles the model on every call."""
     import pymc as pm
 
-    with model_of(problem):
-        tree = pm.sample(
-            draws=settings["draws"],
-            tune=settings["tune"],
-            chains=settings["chains"],
-            cores=settings["cores"],
-            random_seed=settings["seed"],
-            target_accept=settings["target_accept"],
-            nuts_sampler="pymc",
-            progressbar=progress,
-            compute_convergence_checks=False,
-        )
-    if tree["posterior"].sizes["draw"] < settings["draws"]:  # PyMC hands out what it has
+    rest = {name: value for name, value in settings.items() if name != "seed"}
+    try:
+        with model_of(problem), _no_advice():
+            tree = pm.sample(
+                random_seed=settings["seed"],
+                nuts_sampler="pymc",
+                progressbar=progress,
+                compute_convergence_checks=False,
+                **rest,
+            )
+    except ValueError as error:
+        if "Not enough samples to build a trace" not in str(error):
+            raise
+        raise KeyboardInterrupt from error  # while tuning
+    if not _complete(tree, settings["chains"], settings["draws"]):
         raise KeyboardInterrupt
     return _tidied(tree)

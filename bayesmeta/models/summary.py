@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.models.diagnostics import diagnose
+from bayesmeta.models.diagnostics import Diagnosis, diagnose
 from bayesmeta.models.predictive import task_means
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """Tasks printed; all of them are in the JSON."""
+LEVEL = 0.95
+"""Of the intervals, whose tails are equal."""
 WIDE = 3
 """Features up to which tasks are printed: more do not fit a terminal."""
 
@@ -42,7 +44,7 @@ def summary_rows(tree: xr.DataTree) -> list[Row]:
     for name, index, label in quantities(posterior):
         values = posterior[name].isel(index)
         flat = values.values.ravel()
-        low, high = np.quantile(flat, [0.025, 0.975])
+        low, high = np.quantile(flat, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         several = values.sizes["chain"] > 1
         rows.append(
             Row(label, float(flat.mean()), float(flat.std(ddof=1)), float(low), float(high),
@@ -67,19 +69,24 @@ def quantities(posterior: xr.Dataset) -> list[tuple[str, dict[str, int], str]]:
     return found + ([("sigma", {}, "sigma")] if "sigma" in posterior else [])
 
 
-def as_json(tree: xr.DataTree) -> dict[str, Any]:
-    """All of a fit as plain data, under the names the other methods use where they have them."""
+def as_json(tree: xr.DataTree, verdict: Diagnosis | None = None) -> dict[str, Any]:
+    """All of a fit as plain data, under the names the other methods use where they have them.
+
+    ``verdict``: that of ``diagnose``, or the same in other words.
+    """
     posterior = tree["posterior"].to_dataset()
     over = ["chain", "draw"]
-    tasks = [str(label) for label in tree["observed_data"].to_dataset()["task"].values]
+    data = tree["observed_data"].to_dataset()
+    tasks = [str(label) for label in data["task"].values]
     mean, sd = task_means(tree)
-    verdict = diagnose(tree)
+    verdict = diagnose(tree) if verdict is None else verdict
     sigma = float(posterior["sigma"].mean()) if "sigma" in posterior else tree.attrs["noise_sd"]
     return {
         "method": "posterior",
         "status": "ok" if verdict else "not_trusted",
         "advice": "; ".join(f"{c.name}: {c.advice}" for c in verdict if not c.passed),
         "tasks": len(tasks),
+        "rows": int(data["count"].sum()) if "count" in data else None,
         "features": [str(name) for name in posterior["feature"].values],
         "mean": posterior["mu"].mean(over).values.tolist(),
         "mean_sd": posterior["mu"].std(over, ddof=1).values.tolist(),
@@ -87,6 +94,7 @@ def as_json(tree: xr.DataTree) -> dict[str, Any]:
         "cov_sd": posterior["Sigma"].std(over, ddof=1).values.tolist(),
         "noise_sd": sigma,
         "prior": json.loads(tree.attrs["prior"]),
+        "level": LEVEL,
         "quantities": [
             {key: _plain(value) for key, value in row._asdict().items()}
             for row in summary_rows(tree)
@@ -102,19 +110,26 @@ def as_json(tree: xr.DataTree) -> dict[str, Any]:
     }
 
 
-def prior_in_words(prior: dict[str, Any]) -> str:
-    """What was believed before, in a line."""
+def prior_in_words(prior: dict[str, Any], noisy: bool) -> str:
+    """What was believed before, in a line; ``noisy``: of the noise, too."""
 
     def numbers(values: Any) -> str:
         return ", ".join(f"{value:.4g}" for value in np.ravel(values))
 
-    if prior["type"] != "LKJ":
-        rest = "; ".join(f"{key} {numbers(value)}" for key, value in prior.items() if key != "type")
-        return f"before the data: {prior['type']} with {rest}"
-    return (
-        f"before the data: mu ~ N({numbers(prior['mean'])}; sd {numbers(prior['mean_sd'])}), sds "
-        f"of Sigma ~ half-normal({numbers(prior['scale'])}), correlations ~ LKJ({prior['eta']:g})"
-    )
+    if prior["type"] == "LKJ":
+        said = (
+            f"mu ~ N({numbers(prior['mean'])}; sd {numbers(prior['mean_sd'])}), sds of Sigma ~ "
+            f"half-normal({numbers(prior['scale'])}), correlations ~ LKJ({prior['eta']:g})"
+        )
+    else:
+        rest = "; ".join(
+            f"{key} {numbers(value)}"
+            for key, value in prior.items()
+            if key not in ("type", "noise_scale")
+        )
+        said = f"{prior['type']} with {rest}"
+    noise = f", sigma ~ half-normal({prior['noise_scale']:.4g})" if noisy else ""
+    return f"before the data: {said}{noise}"
 
 
 def _plain(value: Any) -> Any:
@@ -122,8 +137,8 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def print_posterior(console: Console, tree: xr.DataTree) -> None:
-    """Tables of the posterior, of the tasks, and the verdict."""
+def print_posterior(console: Console, tree: xr.DataTree, verdict: Diagnosis | None = None) -> None:
+    """Tables of the posterior, of the tasks, and the verdict, also in other words."""
     from rich import box
     from rich.table import Table
 
@@ -133,7 +148,8 @@ def print_posterior(console: Console, tree: xr.DataTree) -> None:
             made.add_column(column, justify="right" if i else "left", no_wrap=True)
         return made
 
-    found = as_json(tree)
+    verdict = diagnose(tree) if verdict is None else verdict
+    found = as_json(tree, verdict)
     drawn = tree["posterior"].sizes
     shown = table(
         f"The prior of {found['tasks']} tasks, its posterior "
@@ -144,10 +160,10 @@ def print_posterior(console: Console, tree: xr.DataTree) -> None:
         numbers = [f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)]
         shown.add_row(_short(row.quantity, 40), *numbers, f"{row.ess:.0f}", f"{row.rhat:.3f}")
     console.print(shown)
-    console.print(prior_in_words(found["prior"]), highlight=False)
+    console.print(prior_in_words(found["prior"], "sigma" in tree["posterior"]), highlight=False)
     if len(found["features"]) > WIDE:
         console.print(f"{found['tasks']} tasks, {len(found['features'])} features: --json has them")
-        console.print(str(diagnose(tree)), markup=False, highlight=False)
+        console.print(str(verdict), markup=False, highlight=False)
         return
     columns = [part for name in found["features"] for part in (_short(name, 16), "± sd")]
     tasks = table("Tasks given the data", ["task", *columns])
@@ -162,7 +178,7 @@ def print_posterior(console: Console, tree: xr.DataTree) -> None:
     console.print("± sd: the doubt about the prior included")
     if found["tasks"] > SHOWN:
         console.print(f"and {found['tasks'] - SHOWN} more tasks; --json has them all")
-    console.print(str(diagnose(tree)), markup=False, highlight=False)
+    console.print(str(verdict), markup=False, highlight=False)
 
 
 def _short(text: str, most: int) -> str:

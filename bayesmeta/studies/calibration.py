@@ -19,7 +19,7 @@ from bayesmeta.cells import Study, grid
 from bayesmeta.checks import Array
 from bayesmeta.environment import Bounds, TaskFamily
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.models.priors import LKJ
+from bayesmeta.models.priors import LKJ, InverseWishart
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.streams import stream
 from bayesmeta.studies.played import statistics_of
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 DIM = 2
 PRIOR = LKJ(mean=0.0, mean_sd=2.0, scale=1.0, eta=1.0, noise_scale=1.5)
 """Fixed numbers: a prior that looked at the data would void the check."""
+CONJUGATE = InverseWishart(mean=[0.0, 0.0], weight=0.5, degrees=6.0, scale=[[3.0, 0.0], [0.0, 3.0]])
+"""The other family of priors."""
 NOISE = 1.0
 TOLD = Bounds(radius=1.0, action_min=0.25, prior_min=0.0, prior_max=2.0, mean_norm=4.0)
 """What the agent that collects data is told: the same whatever the truth, or the actions it takes
@@ -38,17 +40,19 @@ DRAWS, THIN = 99, 5
 MODELS = {
     "right": "as the data were made",
     "right, noise unknown": "the same, with the noise to be learned, too",
+    "right, inverse-Wishart": "with the other family of priors, for data and model",
     "noise 20% too large": "believes in a noise of 1.2 where it is 1",
     "least squares as theta": "takes each task's least squares for its theta: no noise correction",
     "no correlations": "a covariance forced to be diagonal",
 }
-"""The right model in two versions, and three wrong ones."""
+"""The right model in three versions, and three wrong ones."""
+RIGHT = tuple(MODELS)[:3]
 DATA = {
     "random": "30 tasks of 8 steps, actions at random",
     "adaptive": "500 tasks of 30 steps, all steps of a Thompson agent",
 }
 """How data are collected."""
-QUANTITIES = ("mu 1", "mu 2", "sd 1", "sd 2", "corr", "sigma")
+QUANTITIES = ("mu 1", "mu 2", "sd 1", "sd 2", "corr", "Sigma 12", "sigma")
 
 
 def collect_tasks(family: TaskFamily, how: str, seed: int) -> TaskStatistics:
@@ -69,7 +73,10 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     from bayesmeta.models.hierarchical import Problem
     from bayesmeta.models.sampling import draw_chain
 
-    prior, how, which = PRIOR.settled(DIM), settings["data"], settings["model"]
+    how, which = settings["data"], settings["model"]
+    prior: LKJ | InverseWishart = PRIOR.settled(DIM)
+    if which == "right, inverse-Wishart":
+        prior = CONJUGATE.settled(DIM)
     rng = stream(seed, "truth")
     means, roots, noises = prior.draw(rng, 1)
     noise = float(noises[0]) if which == "right, noise unknown" else NOISE
@@ -85,7 +92,7 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     elif which == "noise 20% too large":
         believed = 1.2 * noise
     elif which == "no correlations":
-        prior = replace(prior, eta=1e6)
+        prior = replace(PRIOR, eta=1e6).settled(DIM)
     given = stats
     if which == "least squares as theta":
         sure = 1e6 * np.broadcast_to(np.eye(DIM), stats.gram.shape)
@@ -94,10 +101,18 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     chain = draw_chain(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31)
     found = chain.draws
     sd = np.sqrt(np.diag(cov))
-    truth = [*means[0], *sd, cov[0, 1] / (sd[0] * sd[1]), noise]
+    truth = [*means[0], *sd, cov[0, 1] / (sd[0] * sd[1]), cov[0, 1], noise]
     ranks = []
     for k, (name, index) in enumerate(
-        (("mu", 0), ("mu", 1), ("sd", 0), ("sd", 1), ("corr", (0, 1)), ("sigma", ()))
+        (
+            ("mu", 0),
+            ("mu", 1),
+            ("sd", 0),
+            ("sd", 1),
+            ("corr", (0, 1)),
+            ("Sigma", (0, 1)),
+            ("sigma", ()),
+        )
     ):
         if name not in found:
             ranks.append(np.nan)
