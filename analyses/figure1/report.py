@@ -244,14 +244,15 @@ predictive distribution (as a Gaussian with its mean and covariance). Before any
 what the bounds tell them, which here are exact: mu_i ~ N(0, b^2) with b = |mu_*|, standard
 deviations half-normal with scale sqrt(lambda_max(Sigma_*)), correlation matrices uniform. (With
 LKJ(2), the first choice, intervals for Sigma had covered less in a trial of six runs at this truth,
-so the last was chosen with a look at the truth.) They fit again whenever the tasks have grown by
+so the last was chosen with a look at the truth; that there is no warm-up, after a trial of ten runs
+with one.) They fit again whenever the tasks have grown by
 {ROSTER["HB-TS"].learner.growth - 1:.0%}, to the end ({len(fits)} fits, the last after {fits[-1]:,}
 tasks), and use the same draws in between. The same {bayes.sizes["run"]} runs as the figure's
 (`figure1-bayes`):
 
 {summary_table(bayes)}
 
-Paired within runs:
+{untrusted_text(bayes)} Paired within runs:
 
 {bayes_table(bayes)}
 
@@ -263,7 +264,7 @@ in its warm-up of d^3 tasks):
 
 {bayes_table(few)}
 
-{few_text(few)}
+{few_text(few)} {untrusted_text(few)}
 
 ## Does what Section 6 states hold?
 
@@ -298,6 +299,13 @@ The agent then raises the eigenvalues to Assumption 2's lower bound, and says so
 
 {summary_table(ids)}
 """
+
+
+def untrusted_text(record: xr.Dataset) -> str:
+    """How often the agents played with draws that should not be trusted."""
+    rows = summarise(record)
+    counts = ", ".join(f"{name} {rows[name]['untrusted']:.1f}" for name in BAYESIAN)
+    return f"Tasks a run played with a prior from draws that diverged or did not move: {counts}."
 
 
 def few_text(few: xr.Dataset) -> str:
