@@ -82,6 +82,11 @@ def test_a_known_noise_and_many_tasks(tmp_path: Path, capsys: pytest.CaptureFixt
             ["--out must be a file that ends in .nc"],
         ),
         (None, ["--method", "posterior", "--tune", "0"], ["--tune must be at least 1"]),
+        (
+            None,
+            ["--method", "posterior", "--plot", "posterior.png"],
+            ["--plot must be a file of its own"],
+        ),
         (None, ["--method", "posterior", "--seed", str(2**64)], ["--seed must be less than 2^64"]),
         (None, ["--widening", "3"], ["--widening is for --method moment-widened"]),
         (None, ["--reward", "Days"], ["fit all rewards exactly"]),
@@ -239,6 +244,9 @@ def test_a_posterior_not_to_be_trusted_has_exit_code_1(
     shown = capsys.readouterr().out
     assert "do not trust these draws" in shown and "not identified" not in shown
     assert "draw more (--draws, --tune)" in shown and "(draws, tune)" not in shown
+    few[1], few[5] = "1", "1"
+    assert run(*command, *few, "--json") == 1
+    assert json.loads(capsys.readouterr().out)["mean_sd"] == [None, None]
 
 
 def test_what_data_do_not_say_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

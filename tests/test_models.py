@@ -190,8 +190,7 @@ def one_dimensional() -> tuple[bm.TaskStatistics, bm.LKJ]:
 def test_draws_are_those_of_the_posterior_by_quadrature() -> None:
     """d = 1 on a grid: means and standard deviations of mu and sd, and their quantiles.
 
-    Size: ten z-tests at half of the budget's level (the other half is test_posterior_draws.py's),
-    each with the Monte-Carlo error of its quantity.
+    Size: ten z-tests at the budget's level, each with the Monte-Carlo error of its quantity.
     """
     import arviz_stats as azs
 

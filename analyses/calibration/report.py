@@ -126,8 +126,8 @@ posterior by nutpie with the fused likelihood; the rank of the truth must be uni
 fixed numbers, in two dimensions: mean {PRIOR.mean:g} ± {PRIOR.mean_sd:g}, standard deviations
 half-normal({PRIOR.scale:g}), correlation LKJ({PRIOR.eta:g}), noise {NOISE:g} or half-normal
 ({PRIOR.noise_scale:g}); or normal-inverse-Wishart with {CONJUGATE.degrees:g} degrees of freedom.
-All models have one posterior, whichever way they are written (`tests/test_models.py`); what is
-drawn from here is the fused one.
+All models have one posterior, whichever way they are written (`tests/test_models.py`,
+`test_posterior_draws.py`); what is drawn from here is the fused one.
 
 ![Distribution of ranks](calibration.png)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal
-from bayesmeta.theory.alignment import symmetric_power
+from bayesmeta.theory.alignment import action_log_ratio, original_actions, symmetric_power
 from bayesmeta.theory.constants import Regime, largest_m
 
 SECTION = "covariance alignment"
@@ -148,7 +148,7 @@ def alignment_gram(level: Level, sign: int = 1, swapped: bool = False) -> list[P
         other = moved.T @ moved
         size = float(np.linalg.norm(gap, 2))
         points.append(equal(where, float(np.abs(other - (gram - gap)).max()) / size, 1e-6))
-        back = moved @ symmetric_power(other, -0.5) @ symmetric_power(other + gap, 0.5)
+        back = original_actions(moved, gap)
         off = float(np.abs(back - actions).max() / np.abs(actions).max())
         points.append(equal({**where, "map": "inverse"}, off, 1e-8))
         precise = np.linalg.inv(true + more) + gram / sigma**2
@@ -313,10 +313,8 @@ def alignment_density(
         turn = symmetric_power(gram, -0.5) @ symmetric_power(gram - sign * gap, 0.5)
         moved = actions @ turn
         precision = np.diag(np.linspace(1, 3, d)) / where["a"] ** 2
-        log = -0.5 * float(
-            np.einsum("ti,ij,tj", actions, precision, actions)
-            - np.einsum("ti,ij,tj", moved, precision, moved)
-        )
+        widest = float(np.linalg.norm(actions, axis=1).max())
+        log = action_log_ratio(actions, moved, widest, np.linalg.inv(precision))
         points.append(at_most({**where, "law": "Gaussian, truncated"}, log, 0.0, 1e-9))
         expected = -0.5 * float(np.trace(precision @ gap))
         points.append(equal({**where, "what": "exact value"}, abs(log / expected - 1), 1e-4))

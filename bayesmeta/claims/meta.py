@@ -124,8 +124,9 @@ def on_the_ball(
     (1 + ln N) / sqrt(d), with the corrected k_2 and N_0): each task's regret given its prior and V
     is known (the first N_0 tasks cost at most N_0 R_sing more, whatever they play).
 
-    ``threshold`` goes wrong where V is among the smallest per cent; ``peeking`` it goes wrong
-    where its prior is wider than the true one, which a quasi-Bayesian algorithm cannot see.
+    ``threshold`` goes wrong where V is among the smallest per cent; ``peeking`` the learner's goes
+    wrong always, as if it saw that its prior is not the true one, which a quasi-Bayesian algorithm
+    cannot.
     """
     regime = Regime(1, tasks, 600, sigma, 1.0, 1 / 3, 1.0, 1.0, 0.0)
     first, tau, runs = math.ceil(c.n_0(regime, corrected)), c.tau_of(regime), level.pick(10, 30)
@@ -147,7 +148,7 @@ def on_the_ball(
                                 math.inf if peeking else least)  # fmt: skip
     bound = c.k_2(regime, corrected) * math.sqrt(tasks) * float(known.mean())
     if corrected:
-        bound += c.c_bad(regime, 1 / tasks) * (1 + math.log(tasks))
+        bound += c.bad_tasks(regime)
     where = {"d": 1, "actions": "all of [-1, 1]", "policy": policy, "sigma": sigma, "Sigma_*": 1.0,
              "mu_*": 0.0, "tau": tau, "T": regime.horizon, "N": tasks, "N_0": first,
              "R": float(known.mean()), "tasks": f"beyond N_0, {runs} runs"}  # fmt: skip
@@ -174,7 +175,7 @@ def on_a_shell(
         right = c.k_2(regime, corrected) * math.sqrt(regime.tasks) * found.known
         right += first * found.single
         if corrected:
-            right += c.c_bad(regime, 1 / regime.tasks) * (1 + math.log(regime.tasks))
+            right += c.bad_tasks(regime)
         where = {"d": 1, "f_A": f"uniform on {law.inner:.15g} <= |A| <= 1",
                  "policy": scheme.__name__, "sigma": sigma, "Sigma_*": 1.0, "mu_*": 3.0,
                  "tau": c.tau_of(regime), "T": regime.horizon, "N": regime.tasks,

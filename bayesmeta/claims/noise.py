@@ -8,7 +8,6 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-from scipy.stats import multivariate_normal
 
 from bayesmeta.checks import Array
 from bayesmeta.claims.edges import Edge, Where, all_edges
@@ -92,7 +91,7 @@ def noise_density(
         variance = sigma**2 if scaled else 1.0
         printed = -0.5 * (square / variance + count * math.log(two * math.pi * variance))
         printed -= 0.5 * float(np.linalg.slogdet(gram)[1])
-        law = float(multivariate_normal.logpdf(s, np.zeros(d), sigma**2 * gram))
+        law = alignment.noise_log_density(s, gram, sigma)
         where: Where = {"d": d, "tau": tau, "sigma": sigma}
         if tau == 1:
             where |= {"A": 1.0, "S": 0.0, "log density": law, "log density as printed": printed}
@@ -159,7 +158,9 @@ def largest_log_ratio(edge: Edge) -> float:
     g = edge.shift / (edge.sigma * math.sqrt(edge.aligned))
     turn = math.sqrt(1 + edge.gap / edge.aligned)
     far = math.sqrt(5 * edge.dim * edge.log)
-    return g * g / 2 + g * turn * far + (turn**2 - 1) * far**2 / 2
+    way = np.full(edge.dim, edge.sigma * math.sqrt(edge.aligned / edge.dim))  # of norm sigma
+    gram = edge.aligned * np.eye(edge.dim)
+    return alignment.noise_log_ratio(far * way, (g + turn * far) * way, gram, edge.sigma)
 
 
 def _density_point(edge: Edge, right: float) -> Point:

@@ -216,7 +216,7 @@ def n0_burn_in(
         for sigma in sigmas:
             first = share * printed(sigma)
             if corrected:
-                first = max(first, math.ceil(needed))
+                first = math.ceil(c.n_0(replace(regime, noise_sd=sigma), corrected=True))
             where = {"d": d, "sigma": sigma, "a": 1.0, "lambda_A": regime.action_min,
                      "Sigma_*": 1.0, "T": regime.horizon, "N": 10_000}  # fmt: skip
             points.append(at_most(where, needed, first))
@@ -244,7 +244,7 @@ def theorem_2_step(
             main = c.k_2(regime) * known * float(np.sum(1 / (2 * np.sqrt(ns - 1))))
             right = share * c.k_2(regime) * math.sqrt(tasks) * known
             if corrected:
-                right += c.c_bad(regime, 1 / tasks) * (1 + math.log(tasks)) / math.sqrt(d)
+                right += c.bad_tasks(regime)
             where = {"d": d, "sigma": sigma, "a": 1.0, "lambda_A": regime.action_min,
                      "Sigma_*": "I", "m": regime.mean_norm, "T": horizon, "N": tasks,
                      "policy": "Thompson Sampling", "R, at most": known}  # fmt: skip

@@ -245,6 +245,15 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
         raise InputError(f"--out must be a file that ends in .nc, got {out}")
     prior = _prior(stats, noise, options)
     folder, picture = writable_folder(out.parent), out.with_suffix(".png").name
+    place = None
+    if options.plot is not None:
+        place = writable_folder(options.plot.parent) / options.plot.name
+        if place.is_dir() or place.resolve() in ((folder / out.name).resolve(),
+                                                 (folder / picture).resolve()):  # fmt: skip
+            raise InputError(
+                f"--plot must be a file of its own, got {options.plot} ({out.name} has the draws, "
+                f"{picture} the page)"
+            )
     old = [name for name in (out.name, picture) if (folder / name).exists()]
     given = {name: getattr(options, name) for name in _DRAWING[1:]}
     settings = {name: value for name, value in given.items() if value is not None}
@@ -260,11 +269,10 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
         folder / out.name: lambda to: write_tree(tree, to),
         folder / picture: lambda to: page.savefig(to, dpi=100),
     }
-    if options.plot is not None:
+    if place is not None:
         from bayesmeta.plots_posterior import figure_tasks
 
         tasks = figure_tasks(tree)
-        place = writable_folder(options.plot.parent) / options.plot.name
         files[place] = lambda to: tasks.savefig(to, dpi=110)
     write_together(files)
     doubt = _undetermined(stats, noise)

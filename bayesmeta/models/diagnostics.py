@@ -94,11 +94,12 @@ def diagnose(tree: xr.DataTree) -> Diagnosis:
             ess = azs.ess(data, method=kind)
             checks.append(_judge(f"ESS {kind}", ess, 100.0 * chains, False, _MORE))
         sd = data.std(["chain", "draw"])
-        still = [str(name) for name in data.data_vars
-                 if float((sd[name] - 1e-12 * abs(data[name]).max()).min()) <= 0]  # fmt: skip
-        if still:  # ArviZ finds nothing wrong with a constant
-            checks.append(Check("entries that never moved", len(still), "0", False,
-                                ", ".join(still), "the chains are stuck: tune longer"))  # fmt: skip
+        still = {str(name): int((sd[name] <= 1e-12 * abs(data[name]).max()).sum())
+                 for name in data.data_vars}  # fmt: skip
+        if sum(still.values()):  # ArviZ finds nothing wrong with a constant
+            checks.append(Check("entries that never moved", sum(still.values()), "0", False,
+                                ", ".join(name for name, count in still.items() if count),
+                                "the chains are stuck: tune longer"))  # fmt: skip
         error = azs.mcse(data) / sd.where(sd > 0)
         checks.append(_judge("MCSE / sd", error, 0.1, True, _MORE))
     diverging = float(stats["diverging"].sum())

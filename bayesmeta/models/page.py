@@ -77,7 +77,7 @@ def _density(axes: Axes, after: Array, before: Array, positive: bool, known: boo
         axes.annotate(" known", (after.flat[0], 0.5), xycoords=("data", "axes fraction"))
         return
     low, high = np.quantile(after, [0.001, 0.999])
-    edge = 0.15 * (high - low)
+    edge = 0.15 * (high - low) or float(before.std())  # where no draw differs from another
     low, high = (max(low - edge, 0.0) if positive else low - edge), high + edge
     heights, _, _ = axes.hist(
         after, bins=50, range=(low, high), density=True, color=_AFTER, alpha=0.35

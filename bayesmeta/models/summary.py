@@ -47,7 +47,7 @@ def summary_rows(tree: xr.DataTree) -> list[Row]:
         low, high = np.quantile(flat, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
         several = values.sizes["chain"] > 1
         rows.append(
-            Row(label, float(flat.mean()), float(flat.std(ddof=1)), float(low), float(high),
+            Row(label, float(flat.mean()), float(_sd(values)), float(low), float(high),
                 float(azs.ess(values)), float(azs.rhat(values)) if several else float("nan"))
         )  # fmt: skip
     return rows
@@ -81,33 +81,33 @@ def as_json(tree: xr.DataTree, verdict: Diagnosis | None = None) -> dict[str, An
     mean, sd = task_means(tree)
     verdict = diagnose(tree) if verdict is None else verdict
     sigma = float(posterior["sigma"].mean()) if "sigma" in posterior else tree.attrs["noise_sd"]
-    return {
-        "method": "posterior",
-        "status": "ok" if verdict else "not_trusted",
-        "advice": "; ".join(f"{c.name}: {c.advice}" for c in verdict if not c.passed),
-        "tasks": len(tasks),
-        "rows": int(data["count"].sum()) if "count" in data else None,
-        "features": [str(name) for name in posterior["feature"].values],
-        "mean": posterior["mu"].mean(over).values.tolist(),
-        "mean_sd": posterior["mu"].std(over, ddof=1).values.tolist(),
-        "cov": posterior["Sigma"].mean(over).values.tolist(),
-        "cov_sd": posterior["Sigma"].std(over, ddof=1).values.tolist(),
-        "noise_sd": sigma,
-        "prior": json.loads(tree.attrs["prior"]),
-        "level": LEVEL,
-        "quantities": [
-            {key: _plain(value) for key, value in row._asdict().items()}
-            for row in summary_rows(tree)
-        ],
-        "diagnostics": [
-            {"check": c.name, "value": _plain(c.value), "wanted": c.wanted, "passed": c.passed}
-            for c in verdict
-        ],
-        "task_estimates": [
-            {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
-            for name, one, spread in zip(tasks, mean, sd, strict=True)
-        ],
-    }
+    found: dict[str, Any] = _plain(
+        {
+            "method": "posterior",
+            "status": "ok" if verdict else "not_trusted",
+            "advice": "; ".join(f"{c.name}: {c.advice}" for c in verdict if not c.passed),
+            "tasks": len(tasks),
+            "rows": int(data["count"].sum()) if "count" in data else None,
+            "features": [str(name) for name in posterior["feature"].values],
+            "mean": posterior["mu"].mean(over).values.tolist(),
+            "mean_sd": _sd(posterior["mu"]).values.tolist(),
+            "cov": posterior["Sigma"].mean(over).values.tolist(),
+            "cov_sd": _sd(posterior["Sigma"]).values.tolist(),
+            "noise_sd": sigma,
+            "prior": json.loads(tree.attrs["prior"]),
+            "level": LEVEL,
+            "quantities": [row._asdict() for row in summary_rows(tree)],
+            "diagnostics": [
+                {"check": c.name, "value": c.value, "wanted": c.wanted, "passed": c.passed}
+                for c in verdict
+            ],
+            "task_estimates": [
+                {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
+                for name, one, spread in zip(tasks, mean, sd, strict=True)
+            ],
+        }
+    )
+    return found
 
 
 def prior_in_words(prior: dict[str, Any], noisy: bool) -> str:
@@ -132,8 +132,19 @@ def prior_in_words(prior: dict[str, Any], noisy: bool) -> str:
     return f"before the data: {said}{noise}"
 
 
+def _sd(draws: xr.DataArray) -> xr.DataArray:
+    """Standard deviations over all draws; NaN for a single one."""
+    over = ["chain", "draw"]
+    many = draws.sizes["chain"] * draws.sizes["draw"] > 1
+    return draws.std(over, ddof=1) if many else draws.mean(over) * np.nan
+
+
 def _plain(value: Any) -> Any:
-    """JSON has no NaN."""
+    """JSON has no NaN, also inside lists and objects."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 

@@ -313,7 +313,7 @@ def vacuous(regime: Regime, corrected: bool = False, delta: float | None = None)
     used = 1 / n if delta is None else check_delta(delta)
     m = c.largest_m(regime, tau, c.f_m(regime, n), c.f_s(regime, n), used, corrected)
     if delta is None and m > n:
-        found.append(f"delta = 1/N > 1/M: Theorem 1 asks for N >= {count(math.ceil(m))}")
+        found.append(f"delta = 1/N > 1/M: M = {count(math.ceil(m))}, N = {count(n)}")
     elif delta is not None and delta * m > 1:
         found.append(f"delta > 1/M: Theorem 1 asks for delta <= {1 / m:.3g}, not {delta:.3g}")
     first = math.ceil(c.n_0(regime, corrected))

@@ -1,6 +1,6 @@
 """The constants of the paper, each a function of plain numbers or of a ``Regime``.
 
-As printed, with their equation; the widths of the printed inequalities are not improved here.
+As printed, with their equation; with ``corrected`` what is proved in its place (analyses/claims).
 """
 
 from __future__ import annotations
