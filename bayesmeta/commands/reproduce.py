@@ -33,7 +33,7 @@ def add(commands: Subparsers) -> None:
         "--tasks", type=int, default=10_000, help="tasks in a run, N (default: %(default)s)"
     )
     reproduce.add_argument(
-        "--seed", type=int, default=0, help="same seed, same bits (default: %(default)s)"
+        "--seed", type=int, default=0, help="same seed, same results (default: %(default)s)"
     )
     add_workers(reproduce)
     reproduce.add_argument(
