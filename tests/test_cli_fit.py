@@ -212,7 +212,7 @@ def test_a_posterior_from_a_csv(
         (["--prior-scale", "1,x", "--method", "posterior"], "--prior-scale must be a number"),
         (
             ["--prior-mean-sd", "1,2,3", "--method", "posterior"],
-            "--prior-mean-sd has 3 numbers; give one, or 2, for intercept, Days",
+            "--prior-mean-sd has 3 numbers; give one, or 2, for 'intercept', 'Days'",
         ),
         (["--prior-eta", "1"], "--prior-eta is for --method posterior"),
         (["--prior-noise-scale", "1", "--noise-sd", "2", "--method", "posterior"], "--noise-sd"),

@@ -107,3 +107,24 @@ def test_a_prior_at_odds_with_the_data_is_said_when_a_model_is_built() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         bm.build_model(stats, 1.0)
+
+
+def test_a_scale_far_too_small_is_said() -> None:
+    """Tasks that spread by much more than the prior's scale: named, with the feature; not where the
+    spread is that of noise."""
+    stats = tasks(30)
+    wide = bm.default_prior(stats)
+    with pytest.warns(PriorWarning, match="tasks spread by about"):
+        warn_if_at_odds(stats, None, replace(wide, scale=0.01).settled(stats.dim))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_if_at_odds(stats, None, wide.settled(stats.dim))
+        rng = np.random.default_rng(5)
+        rows = rng.standard_normal((40, 5, 1))
+        alike = bm.TaskStatistics.from_arrays(
+            np.repeat(np.arange(40), 5),
+            rows[..., 0].ravel() + 10 * rng.standard_normal(200),
+            rows.reshape(-1, 1),
+        )
+        small = replace(bm.default_prior(alike), scale=0.5)
+        warn_if_at_odds(alike, None, small.settled(1))

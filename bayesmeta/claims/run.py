@@ -53,10 +53,13 @@ def grouped_ids(ids: Iterable[str]) -> dict[str, list[str]]:
     ours: corrections and sharpenings."""
     groups: dict[str, list[str]] = {"printed": [], "read literally": [], "ours": []}
     for name in ids:
-        kind = name.rpartition("-")[2]
-        title = {"corrected": "ours", "sharp": "ours", "literal": "read literally"}.get(kind)
-        groups[title or "printed"].append(name)
+        groups[_group(name)].append(name)
     return groups
+
+
+def _group(name: str) -> str:
+    kinds = {"corrected": "ours", "sharp": "ours", "literal": "read literally"}
+    return kinds.get(name.rpartition("-")[2], "printed")
 
 
 def recorded(quick: bool) -> dict[str, str]:
@@ -82,7 +85,8 @@ def as_json(found: list[Checked]) -> list[dict[str, Any]]:
     for one in found:
         verdict = asdict(one.verdict)
         verdict.pop("id")
-        row = {"id": one.claim.id, "section": one.claim.section, "kind": one.claim.kind,
+        row = {"id": one.claim.id, "group": _group(one.claim.id),
+               "section": one.claim.section, "kind": one.claim.kind,
                "statement": one.claim.statement, "lines": one.claim.lines,
                "remark": one.claim.remark, "survives": one.claim.survives,
                "sides": one.claim.sides, **verdict}  # fmt: skip

@@ -52,6 +52,8 @@ def _explain(console: Console, one: Checked) -> None:
         console.print(f"  {escape(title)}")
         for name, value in found.items():
             shown = f"{value:.6g}" if isinstance(value, float) else value
+            if name == "interval":
+                shown = " to ".join(f"{end:.6g}" for end in value)
             console.print(f"    {escape(name)} = {escape(str(shown))}", highlight=False)
 
     console.print(f"\n[bold]{claim.id}[/] (lines {claim.lines}): {escape(claim.statement)}")

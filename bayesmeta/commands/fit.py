@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bayesmeta.records import Writer
     from bayesmeta.statistics import TaskStatistics
 
+FEW = 3
+"""Tasks up to which the prior decides."""
 _DRAWING = ("out", "draws", "tune", "chains", "seed", "target_accept")
 _EACH = ("mean_sd", "scale")
 """Parts of the prior with a number for every feature."""
@@ -205,7 +207,7 @@ def _prior(stats: TaskStatistics, noise: float | None, options: argparse.Namespa
         if len(numbers) not in (1, stats.dim):
             raise InputError(
                 f"{option} has {len(numbers)} numbers; give one, or {stats.dim}, for "
-                f"{', '.join(stats.feature_labels)}"
+                f"{', '.join(map(repr, map(str, stats.feature_labels)))}"
             )
         given[field] = numbers[0] if len(numbers) == 1 else numbers
     if noise is not None and "noise_scale" in given:
@@ -259,7 +261,8 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
     settings = {name: value for name, value in given.items() if value is not None}
     odd = at_odds(stats, noise, prior.settled(stats.dim)) if prior else ""
     if odd:
-        print(f"bayesmeta: the prior does not suit the data: {odd}", file=sys.stderr)
+        odd = f"the prior does not suit the data: {odd}; are its numbers in their units?"
+        print(f"bayesmeta: {odd}", file=sys.stderr)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PriorWarning)  # said already
         warnings.simplefilter("ignore", FitWarning)  # the verdict is printed, and the exit code
@@ -276,10 +279,15 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
         files[place] = lambda to: tasks.savefig(to, dpi=110)
     write_together(files)
     doubt = _undetermined(stats, noise)
+    few = ""
+    if len(stats) <= FEW:
+        few = (f"{len(stats)} tasks say little about how tasks differ, so the answer depends on "
+               "the prior: give your own (--prior-scale, --prior-mean-sd)")  # fmt: skip
     verdict = Diagnosis(c._replace(advice=_in_options(c.advice)) for c in diagnose(tree))
     if options.json:
         found = as_json(tree, verdict) | {"identified": not doubt}
-        found["advice"] = "; ".join(text for text in (doubt, found["advice"]) if text)
+        found["prior_conflict"] = odd
+        found["advice"] = "; ".join(text for text in (odd, few, doubt, found["advice"]) if text)
         found["files"] = {
             name: str(path) for name, path in zip(("draws", "page", "plot"), files, strict=False)
         }
@@ -287,6 +295,9 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
     else:
         console = Console()
         print_posterior(console if console.is_terminal else Console(width=160), tree, verdict)
+        for text in (odd, few):
+            if text:
+                print(text)
         if doubt:
             print(f"not identified: {doubt}")
         replaced = f" (replaced {' and '.join(old)})" if old else ""

@@ -166,8 +166,8 @@ def _told(regime: Regime, horizon: int, promise: Promise, which: str) -> list[st
     said += [
         f"smallest T with tau < T: {count(horizon)}; with T = "
         f"{count(max(horizon, regime.horizon))}, the smallest N >= N_0: {count(promise.tasks)}",
-        f"tau grows with N: the conditions hold first at {both}; Theorem 2's bound is below the "
-        f"trivial one first at {telling}",
+        f"tau grows with N: with delta = 1/N the conditions hold first at {both}; Theorem 2's "
+        f"bound is below the trivial one first at {telling}",
     ]
     return [f"with the {which} constants:", *(f"  {text}" for text in said)]
 

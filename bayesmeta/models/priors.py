@@ -176,7 +176,8 @@ def at_odds(stats: TaskStatistics, noise_sd: float | None, prior: Prior) -> str:
     """Where a settled prior and the data are clearly at odds, in words; nothing where they are not.
 
     The pooled estimate lies more than 4 standard deviations (the prior's and its own) from the
-    prior mean, or the noise is more than 5 times ``noise_scale``.
+    prior mean, tasks spread by more than 5 times ``scale`` beyond their noise, or the noise is more
+    than 5 times ``noise_scale``.
     """
     try:
         pooled, spread, variance = _pooled(stats, noise_sd)
@@ -195,6 +196,15 @@ def at_odds(stats: TaskStatistics, noise_sd: float | None, prior: Prior) -> str:
             f"the data put the mean of {stats.feature_labels[i]} near {pooled[i]:.4g}, the prior "
             f"at {mean[i]:.4g} ± {mean_sd[i]:.4g}"
         )
+    if isinstance(prior, LKJ):
+        within = len(stats) * variance * np.diag(np.linalg.inv(stats.gram.sum(axis=0)))
+        within *= 1 + 4 * math.sqrt(2 / (len(stats) - 1))  # what chance may make of it
+        beyond = np.sqrt(np.maximum(spread**2 - within, 0.0)) / np.asarray(prior.scale)
+        i = int(beyond.argmax())
+        if beyond[i] > 5:
+            scale = float(np.broadcast_to(prior.scale, beyond.shape)[i])
+            found.append(f"tasks spread by about {beyond[i] * scale:.4g} in "
+                         f"{stats.feature_labels[i]}, its scale is {scale:.4g}")  # fmt: skip
     noise = math.sqrt(variance)
     known = noise_sd is not None or stats.residuals()[1] < 1  # or not seen
     if not known and noise > 5 * prior.noise_scale:
