@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -129,3 +130,12 @@ def thin(record: xr.Dataset, points: int = 200) -> xr.Dataset:
     thinned = cumulative(record).sel(task=keep)
     thinned.attrs["thinned"] = f"cumulative values at {len(keep)} of {last} tasks"
     return thinned
+
+
+def without_nan(value: Any) -> Any:
+    """Plain data as JSON knows it: numbers that are not finite become null, tuples lists."""
+    if isinstance(value, dict):
+        return {str(key): without_nan(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -10,6 +10,8 @@ from itertools import product
 from typing import Any
 
 from bayesmeta.claims.verdict import Level
+from bayesmeta.theory import constants as c
+from bayesmeta.theory.constants import Regime
 
 Where = dict[str, Any]
 
@@ -39,8 +41,13 @@ class Edge:
                 "covariance deviation": self.cov}  # fmt: skip
 
     @property
+    def regime(self) -> Regime:
+        return Regime(self.dim, 2, self.horizon, self.sigma, 1.0, self.action_min, self.low,
+                      self.low, 0.0)  # fmt: skip
+
+    @property
     def c_s(self) -> float:
-        return 2 * self.sigma**2 / (self.low**2 * self.action_min)
+        return c.c_s(self.regime)
 
     @property
     def log(self) -> float:
@@ -54,7 +61,7 @@ class Edge:
 
     @property
     def c_1(self) -> float:
-        return 2 / self.low * self.corner
+        return c.c_1(self.regime, self.delta)
 
     @property
     def total(self) -> float:
@@ -63,14 +70,12 @@ class Edge:
 
     def c_xi(self, corrected: bool = False) -> float:
         """As printed, or without sigma, which makes M and k_1 free of units."""
-        return (1.0 if corrected else self.sigma) * math.sqrt(5 * self.log)
+        return c.c_xi(self.regime, self.delta, corrected)
 
     def delta_m(self, corrected: bool = False) -> float:
         """delta M: at most 1 where Theorem 1 speaks."""
-        square = self.c_xi(corrected) ** 2 * self.c_s
-        first = (self.c_s * self.tau * self.cov) ** 2
-        second = 18 * square * (self.total + square * self.cov**2 / 36)
-        return max(3 * self.delta, first, second)
+        fm, fs = self.mean**2 / self.delta, self.cov**2 / self.delta
+        return self.delta * c.largest_m(self.regime, self.tau, fm, fs, self.delta, corrected)
 
     @property
     def gap(self) -> float:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from bayesmeta.checks import one_of, whole
 from bayesmeta.claims import all_claims
 from bayesmeta.claims.verdict import Claim, Level, Verdict, judge
+from bayesmeta.records import without_nan
 
 BUDGET = 1e-3
 """Probability that a check of everything raises a false alarm."""
@@ -90,15 +91,5 @@ def as_json(found: list[Checked]) -> list[dict[str, Any]]:
                "statement": one.claim.statement, "lines": one.claim.lines,
                "remark": one.claim.remark, "survives": one.claim.survives,
                "sides": one.claim.sides, **verdict}  # fmt: skip
-        out.append({key: _plain(value) for key, value in row.items()})
+        out.append({key: without_nan(value) for key, value in row.items()})
     return out
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, float) and (value != value or value in (float("inf"), -float("inf"))):
-        return None
-    return value

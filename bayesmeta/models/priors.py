@@ -136,10 +136,9 @@ def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
     The spread of few tasks may be far too small by chance: the scale is also no less than its 95%
     upper confidence value (16 times the spread of 2 tasks, 4.4 times that of 3, 2.4 times that of
     5; from 7 on twice is more), and likewise that of the noise; the mean's standard deviation is
-    2.5 scales. Then 95% intervals of mu hold it in 95% of cases or more. Those of the standard
-    deviations often begin too high where there are 2 or 3 tasks (they hold the truth in 80-87% and
-    90%), and no half-normal with a scale from such data does much better: say what you know in a
-    prior of your own.
+    2.5 scales. Where there are 2 or 3 tasks the intervals of the standard deviations still often
+    begin too high, and no half-normal with a scale from such data does much better: say what you
+    know in a prior of your own.
 
     It looks at the data, for their units and where they lie, so simulation-based calibration has to
     use a prior of fixed numbers instead.

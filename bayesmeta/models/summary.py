@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesmeta.models.diagnostics import Diagnosis, diagnose
 from bayesmeta.models.predictive import task_means
+from bayesmeta.records import without_nan
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -81,7 +82,7 @@ def as_json(tree: xr.DataTree, verdict: Diagnosis | None = None) -> dict[str, An
     mean, sd = task_means(tree)
     verdict = diagnose(tree) if verdict is None else verdict
     sigma = float(posterior["sigma"].mean()) if "sigma" in posterior else tree.attrs["noise_sd"]
-    found: dict[str, Any] = _plain(
+    found: dict[str, Any] = without_nan(
         {
             "method": "posterior",
             "status": "ok" if verdict else "not_trusted",
@@ -137,15 +138,6 @@ def _sd(draws: xr.DataArray) -> xr.DataArray:
     over = ["chain", "draw"]
     many = draws.sizes["chain"] * draws.sizes["draw"] > 1
     return draws.std(over, ddof=1) if many else draws.mean(over) * np.nan
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN, also inside lists and objects."""
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def print_posterior(console: Console, tree: xr.DataTree, verdict: Diagnosis | None = None) -> None:
