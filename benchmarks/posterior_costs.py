@@ -18,11 +18,11 @@ import numpy as np
 import xarray as xr
 
 import bayesmeta as bm
-from bayesmeta.agents import ROSTER
+from bayesmeta.agents.roster import ROSTER
 from bayesmeta.environment import paper_family
-from bayesmeta.models.agent import prior_from_bounds
-from bayesmeta.models.sampling import FitWarning
-from bayesmeta.studies.played import statistics_of
+from bayesmeta.posterior.online import prior_from_bounds
+from bayesmeta.posterior.sampling import FitWarning
+from bayesmeta.simulation.played import statistics_of
 
 DIM, TASKS = 5, 500
 CONTENDERS = {

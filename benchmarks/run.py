@@ -25,14 +25,14 @@ import numpy as np
 from numpy_loop import play as numpy_play
 from timing import rounds, seconds
 
-from bayesmeta.agents import FIGURE_1, ROSTER, Agent, find_agents
+from bayesmeta.agents.player import Ensemble, Player
+from bayesmeta.agents.roster import FIGURE_1, ROSTER, Agent, find_agents
 from bayesmeta.environment import TaskFamily, paper_family
-from bayesmeta.player import Ensemble, Player
-from bayesmeta.provenance import versions
-from bayesmeta.records import write_atomically
-from bayesmeta.simulator import simulate_run
+from bayesmeta.report.markdown import table, write_block
+from bayesmeta.runner.files import write_atomically
+from bayesmeta.runner.provenance import versions
+from bayesmeta.simulation.simulator import simulate_run
 from bayesmeta.streams import stream
-from bayesmeta.studies.report import table, write_block
 
 HERE = Path(__file__).parent
 

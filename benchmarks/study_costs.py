@@ -17,11 +17,11 @@ from pathlib import Path
 
 import xarray as xr
 
-from bayesmeta.agents import with_references
-from bayesmeta.cells import Study, grid
-from bayesmeta.gather import collect
+from bayesmeta.agents.roster import with_references
+from bayesmeta.runner.collect import collect
+from bayesmeta.runner.run import run_study
+from bayesmeta.runner.study import Study, grid
 from bayesmeta.studies import figure1
-from bayesmeta.study import run_study
 
 MIB = 1 << 20
 

@@ -13,7 +13,7 @@ import matplotlib.font_manager  # noqa: F401  (its cache is built here, not anno
 import nbformat
 from nbclient import NotebookClient
 
-from bayesmeta.records import write_atomically
+from bayesmeta.runner.files import write_atomically
 
 HERE = Path(__file__).resolve().parent
 TIMEOUT = 300

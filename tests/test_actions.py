@@ -22,7 +22,7 @@ from bayesmeta.actions import (
 from bayesmeta.checks import InputError
 from bayesmeta.environment import TaskFamily
 from bayesmeta.gaussian import GaussianPrior
-from tests.budget import size
+from tests.helpers import size
 
 Law = UniformBall | TruncatedGaussian | RadialDensity
 UNEVEN = np.array([[0.3, 0.1, 0.0], [0.1, 0.2, 0.05], [0.0, 0.05, 0.1]])

@@ -15,7 +15,7 @@ from bayesmeta.checks import InputError
 from bayesmeta.environment import Bounds, Setting, TaskFamily, paper_family
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.theory.constants import exploration_length, widening_constant
-from tests.budget import size
+from tests.helpers import size
 
 BOUNDS = Bounds(radius=1.0, action_min=0.1, prior_min=0.2, prior_max=2.0, mean_norm=3.0)
 

@@ -12,11 +12,12 @@ import numpy as np
 import xarray as xr
 from scipy.stats import binomtest, t
 
-from bayesmeta.plots_posterior import figure_compared
-from bayesmeta.records import read_record, write_atomically
+from bayesmeta.report.figures.posterior import figure_compared
+from bayesmeta.report.markdown import from_interval, table, write_block
+from bayesmeta.runner.files import write_atomically
+from bayesmeta.simulation.records import read_record
+from bayesmeta.simulation.summaries import interval
 from bayesmeta.studies.bayes import HORIZON, LEVEL, METHODS, NEXT, PLAYED, RADII, explored
-from bayesmeta.studies.report import from_interval, table, write_block
-from bayesmeta.summaries import interval
 
 HERE = Path(__file__).parent
 DIM = 5

@@ -11,9 +11,11 @@ import numpy as np
 import xarray as xr
 from scipy.stats import binomtest, norm
 
-from bayesmeta.models.calibration import coverage, uniformity
-from bayesmeta.plots_posterior import figure_calibration
-from bayesmeta.records import read_record, write_atomically
+from bayesmeta.calibration.ranks import coverage, uniformity
+from bayesmeta.report.figures.posterior import figure_calibration
+from bayesmeta.report.markdown import table, write_block
+from bayesmeta.runner.files import write_atomically
+from bayesmeta.simulation.records import read_record
 from bayesmeta.studies.calibration import (
     CONJUGATE,
     DATA,
@@ -25,7 +27,6 @@ from bayesmeta.studies.calibration import (
     THIN,
     TOLD,
 )
-from bayesmeta.studies.report import table, write_block
 
 HERE = Path(__file__).parent
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

@@ -13,10 +13,10 @@ from typing import Any
 
 from bayesmeta.claims.run import BUDGET, POINTS, as_json, check_claims, grouped_ids
 from bayesmeta.environment import paper_family
-from bayesmeta.plots_claims import figure_slack
-from bayesmeta.progress import progress_bar
-from bayesmeta.records import write_atomically
-from bayesmeta.studies.report import table, write_block
+from bayesmeta.report.figures.claims import figure_slack
+from bayesmeta.report.markdown import table, write_block
+from bayesmeta.runner.files import write_atomically
+from bayesmeta.runner.progress import progress_bar
 from bayesmeta.theory.bounds import describe_theory, regime_of, smallest_both, vacuous
 
 HERE = Path(__file__).parent
@@ -37,7 +37,7 @@ def record() -> None:
     text = json.dumps(as_json(found), indent=1, allow_nan=False) + "\n"
     write_atomically(HERE / "claims.json", lambda to: to.write_text(text))
     kept = json.dumps(verdicts, indent=2) + "\n"
-    path = ROOT / "bayesmeta" / "claims" / "recorded.json"
+    path = ROOT / "bayesmeta" / "data" / "verdicts.json"
     write_atomically(path, lambda to: to.write_text(kept))
 
 

@@ -11,10 +11,11 @@ import numpy as np
 import xarray as xr
 from scipy.stats import binomtest
 
-from bayesmeta.plots import figure_estimators
-from bayesmeta.records import read_record, write_atomically
+from bayesmeta.report.figures.style import figure_estimators
+from bayesmeta.report.markdown import table, write_block
+from bayesmeta.runner.files import write_atomically
+from bayesmeta.simulation.records import read_record
 from bayesmeta.studies.estimators import METHODS, STUDIES, WIDENING
-from bayesmeta.studies.report import table, write_block
 
 HERE = Path(__file__).parent
 (STUDY,) = STUDIES

@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from bayesmeta.agents import BAYESIAN, FIGURE_1, OURS, ROSTER
+from bayesmeta.agents.roster import BAYESIAN, FIGURE_1, OURS, ROSTER
 from bayesmeta.environment import paper_family
-from bayesmeta.plots import figure_1
-from bayesmeta.records import cumulative, read_record, settings_of, write_atomically
-from bayesmeta.studies.figure1 import DRAWN, LEARNERS, with_recorded
-from bayesmeta.studies.report import from_interval, table, with_ends, write_block
-from bayesmeta.summaries import (
+from bayesmeta.report.figure1 import with_recorded
+from bayesmeta.report.figures.style import figure_1
+from bayesmeta.report.markdown import from_interval, table, with_ends, write_block
+from bayesmeta.runner.files import write_atomically
+from bayesmeta.simulation.records import cumulative, read_record, settings_of
+from bayesmeta.simulation.summaries import (
     Interval,
     error_slopes,
     interval,
@@ -24,6 +25,7 @@ from bayesmeta.summaries import (
     run_by_run,
     summarise,
 )
+from bayesmeta.studies.figure1 import DRAWN, LEARNERS
 
 HERE = Path(__file__).parent
 RECORDS = ("figure1", "fair", "orderings", "ids", "definiteness", "bayes", "few")
@@ -387,7 +389,7 @@ def main() -> None:
     write_atomically(HERE / "figure1.png", lambda to: figure.savefig(to, dpi=110))
     text = json.dumps(summarise(record), indent=2) + "\n"
     write_atomically(HERE / "summary.json", lambda to: to.write_text(text))
-    data = HERE.parent.parent / "bayesmeta" / "claims" / "section6.json"
+    data = HERE.parent.parent / "bayesmeta" / "data" / "section6.json"
     write_atomically(data, lambda to: to.write_text(section_6(records["orderings"])))
     page, block = readme(records), main_block(records)
     write_atomically(HERE / "README.md", lambda to: to.write_text(page))

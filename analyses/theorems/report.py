@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bayesmeta.plots_claims import figure_deviations, figure_growth
-from bayesmeta.records import cumulative, read_record, write_atomically
-from bayesmeta.studies.report import from_interval, table, write_block
+from bayesmeta.report.figures.claims import figure_deviations, figure_growth
+from bayesmeta.report.markdown import from_interval, table, write_block
+from bayesmeta.runner.files import write_atomically
+from bayesmeta.simulation.records import cumulative, read_record
+from bayesmeta.simulation.summaries import Interval, interval
 from bayesmeta.studies.theorems import FROM, GROWING, SCALES, SIZES, family_with
-from bayesmeta.summaries import Interval, interval
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.bounds import regime_of
 

@@ -28,7 +28,7 @@ def section_6() -> dict[str, Any]:
     use), ``raw_covariance_error`` (before widening), and the ``slope`` of log mean error on log
     tasks over the last decade."""
     found: dict[str, Any] = json.loads(
-        files("bayesmeta.claims").joinpath("section6.json").read_text()
+        files("bayesmeta.data").joinpath("section6.json").read_text()
     )
     return found
 
@@ -40,11 +40,11 @@ def _values(measure: str, agent: str) -> Array:
 @cache
 def _fresh(seed: int) -> dict[str, dict[str, list[float]]]:
     """The same from one further run."""
-    from bayesmeta.agents import FIGURE_1
+    from bayesmeta.agents.roster import FIGURE_1
     from bayesmeta.environment import paper_family
-    from bayesmeta.records import thin
-    from bayesmeta.simulator import find_rows, record_run
-    from bayesmeta.summaries import run_by_run
+    from bayesmeta.simulation.records import thin
+    from bayesmeta.simulation.simulator import find_rows, record_run
+    from bayesmeta.simulation.summaries import run_by_run
 
     family, tasks = paper_family(), section_6()["tasks"]
     record = record_run(family, find_rows(family, list(FIGURE_1), tasks), tasks, seed)

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import chi2, norm
 
-from bayesmeta.agents import ROSTER
+from bayesmeta.agents.player import Player
+from bayesmeta.agents.roster import ROSTER
 from bayesmeta.claims.matrices import positive
 from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal, estimated
 from bayesmeta.environment import paper_family
-from bayesmeta.estimators import moment as moments
-from bayesmeta.player import Player
+from bayesmeta.estimators import moments
 from bayesmeta.streams import ENVIRONMENT, stream
 
 SECTION = "least squares"

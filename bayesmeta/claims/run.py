@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from bayesmeta.checks import one_of, whole
 from bayesmeta.claims import all_claims
 from bayesmeta.claims.verdict import Claim, Level, Verdict, judge
-from bayesmeta.records import without_nan
+from bayesmeta.runner.plain import without_nan
 
 BUDGET = 1e-3
 """Probability that a check of everything raises a false alarm."""
@@ -65,7 +65,7 @@ def _group(name: str) -> str:
 
 def recorded(quick: bool) -> dict[str, str]:
     """The verdicts of the recorded run, by id."""
-    text = files("bayesmeta.claims").joinpath("recorded.json").read_text()
+    text = files("bayesmeta.data").joinpath("verdicts.json").read_text()
     verdicts: dict[str, str] = json.loads(text)["quick" if quick else "full"]
     return verdicts
 

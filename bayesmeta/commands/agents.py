@@ -19,7 +19,7 @@ def _agents(options: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from bayesmeta.agents import BAYESIAN, FIGURE_1, OURS, ROSTER
+    from bayesmeta.agents.roster import BAYESIAN, FIGURE_1, OURS, ROSTER
 
     table = Table(title="The roster")
     for column in ("name", "policy", "in Figure 1", "measured against", "what it is"):

@@ -79,8 +79,8 @@ def _check(options: argparse.Namespace) -> int:
 
     from bayesmeta.claims import all_claims
     from bayesmeta.claims.run import as_json, changed, check_claims, grouped_ids
-    from bayesmeta.progress import progress_bar
-    from bayesmeta.records import writable_folder, write_atomically
+    from bayesmeta.runner.files import writable_folder, write_atomically
+    from bayesmeta.runner.progress import progress_bar
 
     quick = not options.full
     names = list(dict.fromkeys(name for text in options.only for name in text.split(",")))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from bayesmeta.commands.parsing import Subparsers
-    from bayesmeta.models.priors import LKJ
-    from bayesmeta.records import Writer
+    from bayesmeta.posterior.priors import LKJ
+    from bayesmeta.runner.files import Writer
     from bayesmeta.statistics import TaskStatistics
 
 FEW = 3
@@ -100,7 +100,7 @@ def add(commands: Subparsers) -> None:
 
 def _fit(options: argparse.Namespace) -> int:
     from bayesmeta.estimators.fit import METHODS
-    from bayesmeta.fitted import read_table
+    from bayesmeta.report.fitted import read_table
     from bayesmeta.statistics import TaskStatistics
 
     methods = [m for m in METHODS if m not in ("split", "gls")]
@@ -170,14 +170,14 @@ def _estimate(stats: TaskStatistics, noise: float | None, options: argparse.Name
     from rich.console import Console
 
     from bayesmeta.estimators.fit import fit_prior
-    from bayesmeta.fitted import as_json, print_fit
-    from bayesmeta.records import writable_folder, write_atomically
+    from bayesmeta.report.fitted import as_json, print_fit
+    from bayesmeta.runner.files import writable_folder, write_atomically
 
     estimate = fit_prior(
         stats, noise, options.method, widening=options.widening, horizon=options.horizon
     )
     if options.plot is not None:
-        from bayesmeta.plots import figure_fit
+        from bayesmeta.report.figures.style import figure_fit
 
         if not estimate.usable:
             raise InputError(f"--plot: {estimate.status.value}")
@@ -195,7 +195,7 @@ def _estimate(stats: TaskStatistics, noise: float | None, options: argparse.Name
 
 def _prior(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> LKJ | None:
     """The default prior with what is given put in its place; None where nothing is."""
-    from bayesmeta.models.priors import default_prior
+    from bayesmeta.posterior.priors import default_prior
 
     given: dict[str, Any] = {}
     for field in _PRIOR:
@@ -235,12 +235,12 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
 
     from rich.console import Console
 
-    from bayesmeta.models.diagnostics import Diagnosis, diagnose
-    from bayesmeta.models.page import posterior_page
-    from bayesmeta.models.priors import PriorWarning, at_odds
-    from bayesmeta.models.sampling import FitWarning, sample_posterior
-    from bayesmeta.models.summary import as_json, print_posterior, write_tree
-    from bayesmeta.records import writable_folder, write_together
+    from bayesmeta.posterior.diagnostics import Diagnosis, diagnose
+    from bayesmeta.posterior.priors import PriorWarning, at_odds
+    from bayesmeta.posterior.sampling import FitWarning, sample_posterior
+    from bayesmeta.report.figures.page import posterior_page
+    from bayesmeta.report.posterior import as_json, print_posterior, write_tree
+    from bayesmeta.runner.files import writable_folder, write_together
 
     out = options.out or Path("posterior.nc")
     if out.suffix != ".nc" or out.is_dir():
@@ -273,7 +273,7 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
         folder / picture: lambda to: page.savefig(to, dpi=100),
     }
     if place is not None:
-        from bayesmeta.plots_posterior import figure_tasks
+        from bayesmeta.report.figures.posterior import figure_tasks
 
         tasks = figure_tasks(tree)
         files[place] = lambda to: tasks.savefig(to, dpi=110)

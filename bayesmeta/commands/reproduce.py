@@ -55,9 +55,9 @@ def add(commands: Subparsers) -> None:
 def _reproduce(options: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from bayesmeta.agents import BAYESIAN, FIGURE_1, OURS, find_agents
+    from bayesmeta.agents.roster import BAYESIAN, FIGURE_1, OURS, find_agents
     from bayesmeta.checks import whole
-    from bayesmeta.records import writable_folder
+    from bayesmeta.runner.files import writable_folder
 
     given = [name.strip() for name in options.agents.split(",") if name.strip()]
     names = given or [*FIGURE_1, *OURS]
@@ -69,9 +69,10 @@ def _reproduce(options: argparse.Namespace) -> int:
     was_there = options.out.exists()
     folder = writable_folder(options.out)
 
-    from bayesmeta.gather import collect_kept
+    from bayesmeta.report import figure1 as files
+    from bayesmeta.runner.collect import collect_kept
+    from bayesmeta.runner.run import forget_study
     from bayesmeta.studies import figure1
-    from bayesmeta.study import forget_study
 
     console = Console()
     study = figure1.study(runs=options.runs, tasks=options.tasks, seed=options.seed, agents=names)
@@ -83,9 +84,9 @@ def _reproduce(options: argparse.Namespace) -> int:
         for note in report.notes:
             print(f"bayesmeta: {note}", file=sys.stderr)
         record = collect_kept(study, unfinished)
-        shown, word = (record, "") if given else figure1.with_recorded(record)
+        shown, word = (record, "") if given else files.with_recorded(record)
         drawn = [*names, *[name for name in BAYESIAN if name in shown.agent and name not in names]]
-        figure1.write(record, folder, drawn, shown)
+        files.write(record, folder, drawn, shown)
     except BaseException:
         if not was_there:
             with suppress(OSError):  # leave no empty folder behind
@@ -95,7 +96,7 @@ def _reproduce(options: argparse.Namespace) -> int:
     _print_summary(console, shown, drawn)
     if word:
         console.print(f"[dim]{word}[/dim]", highlight=False)
-    console.print(f"wrote {', '.join(figure1.FILES)} in {folder}")
+    console.print(f"wrote {', '.join(files.FILES)} in {folder}")
     return 0
 
 
@@ -103,7 +104,7 @@ def _print_summary(console: Console, record: xr.Dataset, drawn: Sequence[str]) -
     from rich import box
     from rich.table import Table
 
-    from bayesmeta.summaries import summarise
+    from bayesmeta.simulation.summaries import summarise
 
     intervals = ", ± half a 95% t interval over runs" if record.sizes["run"] > 1 else ""
     table = Table(

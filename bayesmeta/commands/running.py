@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from bayesmeta.checks import whole
 
 if TYPE_CHECKING:
-    from bayesmeta.cells import Study
-    from bayesmeta.study import Report
+    from bayesmeta.runner.run import Report
+    from bayesmeta.runner.study import Study
 
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +40,8 @@ def run(
     study: Study, folder: Path, workers: dict[str, Any], title: str, unit: str, **options: Any
 ) -> Report:
     """Run a study with a progress bar."""
-    from bayesmeta.progress import progress_bar
-    from bayesmeta.study import run_study
+    from bayesmeta.runner.progress import progress_bar
+    from bayesmeta.runner.run import run_study
 
     bar = partial(progress_bar, title, unit)
     return run_study(study, folder, progress=bar, **workers, **options)

@@ -11,8 +11,8 @@ from bayesmeta.checks import InputError
 from bayesmeta.commands.running import add_workers, print_report, run, workers_of
 
 if TYPE_CHECKING:
-    from bayesmeta.cells import Study
     from bayesmeta.commands.parsing import Subparsers
+    from bayesmeta.runner.study import Study
 
 
 def add(commands: Subparsers) -> None:
@@ -72,8 +72,8 @@ def _study_list(options: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
+    from bayesmeta.runner.run import study_status
     from bayesmeta.studies import all_studies
-    from bayesmeta.study import study_status
 
     table = Table(title="Studies", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in ("name", "cells", "done", "recorded", "what it is"):
@@ -95,15 +95,15 @@ def _study_run(options: argparse.Namespace) -> int:
 
 
 def _study_status(options: argparse.Namespace) -> int:
-    from bayesmeta.study import study_status
+    from bayesmeta.runner.run import study_status
 
     return print_report(study_status(*_find(options)))
 
 
 def _study_collect(options: argparse.Namespace) -> int:
-    from bayesmeta.gather import collect, collect_kept
-    from bayesmeta.records import write_record
-    from bayesmeta.study import study_status
+    from bayesmeta.runner.collect import collect, collect_kept
+    from bayesmeta.runner.run import study_status
+    from bayesmeta.simulation.records import write_record
 
     study, folder = _find(options)
     if options.record and not study.record:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from bayesmeta.cells import Study, one_line
 from bayesmeta.checks import InputError, one_of
+from bayesmeta.runner.study import Study, one_line
 
 MODULES = ("figure1", "estimators", "calibration", "bayes", "theorems")
 """The modules of this folder that have ``STUDIES``."""

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.agents import ROSTER, Agent
-from bayesmeta.cells import Study, grid
+from bayesmeta.agents.exploration import Exploration, first_steps, until_eigenvalue
+from bayesmeta.agents.learners import Finished
+from bayesmeta.agents.roster import ROSTER, Agent
 from bayesmeta.checks import Array
 from bayesmeta.environment import Setting, TaskFamily, paper_family
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.fit import fit_prior
 from bayesmeta.estimators.widening import raise_eigenvalues
-from bayesmeta.exploration import Exploration, first_steps, until_eigenvalue
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.learners import Finished
-from bayesmeta.simulator import simulate_run
+from bayesmeta.runner.study import Study, grid
+from bayesmeta.simulation.played import statistics_of
+from bayesmeta.simulation.simulator import simulate_run
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.streams import stream
-from bayesmeta.studies.played import statistics_of
 from bayesmeta.theory.constants import (
     covariance_radius,
     mean_radius,
@@ -79,8 +79,8 @@ def posterior_of(
 ) -> xr.DataTree:
     """Draws under the prior over priors that the agent HB-TS has, from the bounds it is told; or
     with another ``eta`` of its correlations."""
-    from bayesmeta.models.agent import prior_from_bounds
-    from bayesmeta.models.sampling import FitWarning, sample_posterior
+    from bayesmeta.posterior.online import prior_from_bounds
+    from bayesmeta.posterior.sampling import FitWarning, sample_posterior
 
     prior = replace(prior_from_bounds(family.told()), eta=eta)
     with warnings.catch_warnings():

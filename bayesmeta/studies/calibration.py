@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesmeta.actions import UniformBall
-from bayesmeta.agents import ROSTER
-from bayesmeta.cells import Study, grid
+from bayesmeta.agents.roster import ROSTER
 from bayesmeta.checks import Array
 from bayesmeta.environment import Bounds, TaskFamily
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.models.priors import LKJ, InverseWishart
+from bayesmeta.posterior.priors import LKJ, InverseWishart
+from bayesmeta.runner.study import Study, grid
+from bayesmeta.simulation.played import statistics_of
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.streams import stream
-from bayesmeta.studies.played import statistics_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,7 +60,7 @@ def collect_tasks(family: TaskFamily, how: str, seed: int) -> TaskStatistics:
     tasks = 30 if how == "random" else 500
     row = ROSTER["UKTS"]
     if how == "random":
-        from bayesmeta.exploration import first_steps
+        from bayesmeta.agents.exploration import first_steps
 
         row = replace(row, exploration=first_steps(family.horizon))
     return statistics_of(family, row, tasks, seed)
@@ -70,8 +70,8 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """One cell: the rank of the truth for every quantity, and how far off least squares is."""
     import xarray as xr
 
-    from bayesmeta.models.hierarchical import Problem
-    from bayesmeta.models.sampling import draw_chain
+    from bayesmeta.posterior.model import Problem
+    from bayesmeta.posterior.sampling import draw_chain
 
     how, which = settings["data"], settings["model"]
     prior: LKJ | InverseWishart = PRIOR.settled(DIM)

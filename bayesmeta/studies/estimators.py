@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.agents import ROSTER
-from bayesmeta.cells import Study, grid
+from bayesmeta.agents.exploration import Exploration, first_steps, until_eigenvalue
+from bayesmeta.agents.roster import ROSTER
 from bayesmeta.checks import InputError
 from bayesmeta.environment import TaskFamily, paper_family
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.fit import fit_prior
-from bayesmeta.exploration import Exploration, first_steps, until_eigenvalue
+from bayesmeta.runner.study import Study, grid
+from bayesmeta.simulation.played import steps_of
 from bayesmeta.statistics import TaskStatistics
-from bayesmeta.studies.played import steps_of
 
 if TYPE_CHECKING:
     import xarray as xr

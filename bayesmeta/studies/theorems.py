@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.agents import ROSTER, Agent
-from bayesmeta.cells import Study, grid
+from bayesmeta.agents.exploration import until_eigenvalue
+from bayesmeta.agents.learners import Finished
+from bayesmeta.agents.player import Ensemble, Player
+from bayesmeta.agents.policies import thompson, v_ids
+from bayesmeta.agents.roster import ROSTER, Agent
 from bayesmeta.checks import Array
 from bayesmeta.environment import Setting, TaskFamily, paper_family
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.exploration import until_eigenvalue
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.learners import Finished
-from bayesmeta.player import Ensemble, Player
-from bayesmeta.policies import thompson, v_ids
-from bayesmeta.simulator import record_run
+from bayesmeta.runner.study import Study, grid
+from bayesmeta.simulation.simulator import record_run
 from bayesmeta.streams import ENVIRONMENT, stream
 
 if TYPE_CHECKING:

@@ -1,0 +1,288 @@
+"""How an agent comes by its prior: oracles, Algorithm 2's moments, likelihood, a posterior.
+
+A learner is a frozen description with three methods; its memory is a value they pass along. An
+agent whose prior comes from somewhere else is one more learner of this shape.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from bayesmeta.checks import Array, InputError, one_of, real, whole
+from bayesmeta.environment import Setting
+from bayesmeta.estimators import moments as moment
+from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.estimators.fit import fit_likelihood
+from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.statistics import TaskStatistics
+from bayesmeta.theory.constants import widening_constant
+
+
+class Finished(NamedTuple):
+    """The statistics of the steps of a task that its learner learns from: all of them where it
+    says ``all_steps``, otherwise those of the opening exploration."""
+
+    gram: Array
+    moment: Array
+    steps: int
+    energy: float
+
+
+class Learner(Protocol):
+    """What an agent asks of whatever provides its prior."""
+
+    @property
+    def all_steps(self) -> bool:
+        """Whether it learns from all steps of a task, or only from its opening exploration."""
+
+    def start(self, setting: Setting) -> Any:
+        """The memory before the first task."""
+
+    def observe(self, memory: Any, task: Finished) -> Any:
+        """The memory after one more task. The arrays of ``task`` are reused: copy what you keep."""
+
+    def estimate(self, memory: Any, setting: Setting, rng: np.random.Generator) -> PriorEstimate:
+        """The prior for the next task."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A prior fixed from the start: no learning.
+
+    ``mean`` is "known" (mu_*) or "zero"; ``cov`` is "known" (Sigma_*) or "bound" (lambda_max I),
+    multiplied by ``scale``.
+    """
+
+    mean: str = "known"
+    cov: str = "known"
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        one_of("mean", self.mean, ("known", "zero"))
+        one_of("cov", self.cov, ("known", "bound"))
+        real("scale", self.scale, least=0.0)
+
+    @property
+    def all_steps(self) -> bool:
+        return False
+
+    def start(self, setting: Setting) -> PriorEstimate:
+        d, truth = setting.dim, setting.truth
+        if truth is None and "known" in (self.mean, self.cov):
+            raise InputError(
+                "this agent knows part of the true prior, so the setting must carry it: "
+                "give truth=GaussianPrior(...), or use an agent that learns"
+            )
+        mean = truth.mean if truth is not None and self.mean == "known" else np.zeros(d)
+        if truth is not None and self.cov == "known":
+            cov = truth.cov
+        else:
+            cov = setting.bounds.prior_max * np.eye(d)
+        return PriorEstimate(GaussianPrior(mean, self.scale * cov), Status.GIVEN)
+
+    def observe(self, memory: PriorEstimate, task: Finished) -> PriorEstimate:
+        return memory
+
+    def estimate(
+        self, memory: PriorEstimate, setting: Setting, rng: np.random.Generator
+    ) -> PriorEstimate:
+        return memory
+
+
+KNOWN = Given()
+"""N(mu_*, Sigma_*): KTS."""
+KNOWN_MEAN = Given(cov="bound")
+"""N(mu_*, lambda_max I): KMTS."""
+UNKNOWN = Given(mean="zero", cov="bound")
+"""N(0, lambda_max I): UKTS, and the warm-up of Figure 1."""
+
+
+class MomentMemory(NamedTuple):
+    """The running moments and the widening constant settled at the start."""
+
+    state: Any
+    constant: float
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Algorithm 2: mean and bias-corrected covariance of OLS estimates, widened, eqs. (9)-(12).
+
+    ``all_steps`` uses every step of a task, otherwise only its opening exploration, as the theory
+    has it. ``widening`` is c_w; None is the theoretical constant.
+    """
+
+    all_steps: bool = False
+    widening: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.widening is not None:
+            real("widening", self.widening, least=0.0)
+
+    def start(self, setting: Setting) -> MomentMemory:
+        bounds = setting.bounds
+        if self.widening is not None:
+            constant = self.widening
+        elif bounds.action_min > 0:
+            constant = widening_constant(
+                setting.dim, setting.noise_sd, bounds.action_min, bounds.prior_max
+            )
+        else:
+            raise InputError(
+                "the theoretical c_w needs action_min > 0 (Assumption 1); give widening= instead"
+            )
+        return MomentMemory(moment.empty(setting.dim), constant)
+
+    def observe(self, memory: MomentMemory, task: Finished) -> MomentMemory:
+        moment.observe(*memory.state, task.gram, task.moment)
+        return memory
+
+    def estimate(
+        self, memory: MomentMemory, setting: Setting, rng: np.random.Generator
+    ) -> PriorEstimate:
+        if memory.state.tasks[0] < 2:
+            skipped = int(memory.state.tasks[1])
+            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS, None, skipped)
+        floor = setting.bounds.prior_min
+        cov, cholesky, raw, raised = moment.widened(
+            *memory.state, setting.noise_sd**2, setting.horizon, memory.constant, floor
+        )
+        prior = GaussianPrior.trusted(memory.state.mean.copy(), cov, cholesky)
+        status = Status.RAISED if raised else Status.OK
+        return PriorEstimate(prior, status, raw, int(memory.state.tasks[1]))
+
+
+class _History:
+    """The statistics of all tasks so far, and the estimate made of the first of them."""
+
+    def __init__(self, dim: int) -> None:
+        self.gram, self.moment = np.empty((16, dim, dim)), np.empty((16, dim))
+        self.tasks, self.next_fit = 0, 0
+        self.estimate: PriorEstimate | None = None
+
+    def add(self, task: Finished) -> None:
+        if self.tasks == len(self.gram):
+            self.gram = np.concatenate([self.gram, np.empty_like(self.gram)])
+            self.moment = np.concatenate([self.moment, np.empty_like(self.moment)])
+        self.gram[self.tasks], self.moment[self.tasks] = task.gram, task.moment
+        self.tasks += 1
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The prior of largest (restricted) likelihood, from all steps of all tasks.
+
+    The likelihood is unharmed by adaptive choices of actions, so no step need be forced, and a task
+    need not determine its theta. Refits whenever the tasks have grown by the factor ``growth``: the
+    total cost stays linear in their number.
+    """
+
+    restricted: bool = True
+    growth: float = 1.1
+
+    def __post_init__(self) -> None:
+        real("growth", self.growth, above=1.0)
+
+    @property
+    def all_steps(self) -> bool:
+        return True
+
+    def start(self, setting: Setting) -> _History:
+        return _History(setting.dim)
+
+    def observe(self, memory: _History, task: Finished) -> _History:
+        memory.add(task)
+        return memory
+
+    def estimate(
+        self, memory: _History, setting: Setting, rng: np.random.Generator
+    ) -> PriorEstimate:
+        n = memory.tasks
+        if n >= 2 and (memory.estimate is None or n >= memory.next_fit):
+            old = memory.estimate
+            stats = TaskStatistics.trusted(memory.gram[:n], memory.moment[:n])
+            with suppress(InputError):  # the steps of all tasks do not yet span all directions
+                memory.estimate = fit_likelihood(
+                    stats,
+                    setting.noise_sd**2,
+                    self.restricted,
+                    errors=False,
+                    start=None if old is None else (old.prior.mean, old.prior.cov),
+                )
+            memory.next_fit = math.ceil(n * self.growth)
+        if memory.estimate is None:
+            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
+        return memory.estimate
+
+
+class _Draws:
+    """The statistics of all tasks so far, and draws of the prior given the first of them."""
+
+    def __init__(self, dim: int) -> None:
+        self.history = _History(dim)
+        self.priors: list[GaussianPrior] = []
+        self.centre: GaussianPrior | None = None
+        self.point: Array | None = None
+        self.status = Status.POSTERIOR
+        self.next_fit = 0
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """A posterior of (mu, Sigma) from all steps of all tasks, by MCMC.
+
+    Every task is played with a prior drawn from it, so that not knowing the prior makes an agent
+    explore; or, with ``average``, with the moments of the predictive distribution of theta: the
+    posterior mean of mu, and that of Sigma plus the posterior covariance of mu. Before any task mu
+    is N(0, b^2 I) and the standard deviations of Sigma are half-normal(s), where b and s^2 are the
+    bounds of Assumptions 3 and 2 that the agent is told; correlation matrices are uniform. Refits
+    whenever the tasks have grown by the factor ``growth``, started where the last fit ended.
+    """
+
+    average: bool = False
+    growth: float = 1.3
+    draws: int = 200
+    tune: int = 300
+
+    def __post_init__(self) -> None:
+        real("growth", self.growth, above=1.0)
+        whole("draws", self.draws, least=10)
+        whole("tune", self.tune, least=50)
+
+    @property
+    def all_steps(self) -> bool:
+        return True
+
+    def start(self, setting: Setting) -> _Draws:
+        return _Draws(setting.dim)
+
+    def observe(self, memory: _Draws, task: Finished) -> _Draws:
+        memory.history.add(task)
+        return memory
+
+    def estimate(self, memory: _Draws, setting: Setting, rng: np.random.Generator) -> PriorEstimate:
+        n = memory.history.tasks
+        if not memory.priors or n >= memory.next_fit:
+            self._refit(memory, setting, int(rng.integers(2**31)))
+            memory.next_fit = max(n + 1, math.ceil(n * self.growth))
+        if self.average:
+            assert memory.centre is not None
+            return PriorEstimate(memory.centre, memory.status)
+        return PriorEstimate(memory.priors[rng.integers(len(memory.priors))], memory.status)
+
+    def _refit(self, memory: _Draws, setting: Setting, seed: int) -> None:
+        from bayesmeta.posterior.online import draw_priors
+
+        history, n = memory.history, memory.history.tasks
+        stats = TaskStatistics.trusted(history.gram[:n], history.moment[:n])
+        means, covs, memory.point, trusted = draw_priors(
+            stats, setting, draws=self.draws, tune=self.tune, seed=seed, start=memory.point
+        )
+        memory.status = Status.POSTERIOR if trusted else Status.DIVERGENT
+        memory.priors = [GaussianPrior(mean, cov) for mean, cov in zip(means, covs, strict=True)]
+        memory.centre = GaussianPrior(means.mean(axis=0), covs.mean(axis=0) + np.cov(means.T))

@@ -1,0 +1,203 @@
+"""The kernels again in plain NumPy: for reading, and for the tests that compare the two.
+
+One step recomputes the posterior from all data by eq. (4) and factorises it anew; nothing here is
+updated in place and nothing is shared with the kernels but the random numbers.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesmeta.agents.exploration import Plan, Rule
+from bayesmeta.agents.policies import Policy, Scheme
+from bayesmeta.checks import Array
+from bayesmeta.environment import Task
+from bayesmeta.gaussian import GaussianPrior
+
+
+class Played(NamedTuple):
+    """A task as the reference played it."""
+
+    chosen: Array
+    rewards: Array
+    regret: float
+    explored: int
+    opening: int
+    gram: Array
+    moment: Array
+    mean: Array
+    cov: Array
+
+
+def play(
+    policy: Policy,
+    plan: Plan,
+    task: Task,
+    prior: GaussianPrior,
+    noise_sd: float,
+    draws: Array,
+    radius: float,
+) -> Played:
+    """Algorithm 1 on one drawn task; ``draws`` are the standard normals of every step."""
+    horizon, d = len(task.noise), prior.dim
+    played: list[Array] = []
+    chosen: list[Array | int] = []
+    rewards = np.zeros(horizon)
+    regret, explored, opening = 0.0, 0, horizon
+    for t in range(horizon):
+        taken = np.array(played).reshape(t, d)
+        gram, moment = taken.T @ taken, taken.T @ rewards[:t]
+        mean, cov = prior.posterior(gram, moment, noise_sd)
+        exploring = explores(plan, t, horizon, explored == t, gram, noise_sd)
+        explored += exploring
+        if not exploring:
+            opening = min(opening, t)
+        uniform = NormalDist().cdf(float(draws[t, -1]))
+        if task.actions.shape[-1] == 0:
+            action = ball_action(policy, exploring, mean, cov, draws[t], uniform, radius)
+            chosen.append(action)
+            best = radius * float(np.linalg.norm(task.theta))
+        else:
+            actions = task.actions[min(t, len(task.actions) - 1)].T
+            if exploring:
+                k = int(uniform * len(actions))
+            else:
+                k = choose(policy, t, mean, cov, actions, draws[t], uniform, noise_sd)
+            action = actions[k]
+            chosen.append(k)
+            best = float((actions @ task.theta).max())
+        value = float(action @ task.theta)
+        rewards[t] = value + noise_sd * task.noise[t]
+        regret += best - value
+        played.append(action)
+    taken = np.array(played)
+    gram, moment = taken.T @ taken, taken.T @ rewards
+    mean, cov = prior.posterior(gram, moment, noise_sd)
+    return Played(np.array(chosen), rewards, regret, explored, opening, gram, moment, mean, cov)
+
+
+def explores(
+    plan: Plan, t: int, horizon: int, all_so_far: bool, gram: Array, noise_sd: float
+) -> bool:
+    """Whether step t (from 0) explores; ``all_so_far`` says that every step before it did."""
+    d = len(gram)
+    lowest = float(np.linalg.eigvalsh(gram)[0])
+    if plan.rule == Rule.FIRST_STEPS:
+        return t < plan.tau
+    if plan.rule == Rule.UNTIL_EIGENVALUE:
+        return all_so_far and (t < d or lowest < plan.threshold * noise_sd**2)
+    if plan.rule == Rule.RESCUE:
+        singular = t < d or lowest < 1e-12 * np.trace(gram)
+        return t >= horizon - d and singular
+    return False
+
+
+def ball_action(
+    policy: Policy,
+    exploring: bool,
+    mean: Array,
+    cov: Array,
+    draws: Array,
+    uniform: float,
+    radius: float,
+) -> Array:
+    """The action from the whole ball."""
+    d = len(mean)
+    if exploring:
+        direction, length = draws[:d], radius * uniform ** (1 / d)
+    elif policy.scheme is Scheme.THOMPSON:
+        direction, length = mean + root(cov) @ draws[:d], radius
+    else:
+        direction, length = mean, radius
+    norm = float(np.linalg.norm(direction))
+    unit: Array = direction / norm if norm > 0 else np.eye(d)[0]
+    out: Array = length * unit
+    return out
+
+
+def root(cov: Array) -> Array:
+    """The lower Cholesky factor."""
+    return GaussianPrior(np.zeros(len(cov)), cov).cholesky
+
+
+def choose(
+    policy: Policy,
+    t: int,
+    mean: Array,
+    cov: Array,
+    actions: Array,
+    draws: Array,
+    uniform: float,
+    noise_sd: float,
+) -> int:
+    """The index of the action a policy takes, given the posterior."""
+    d = len(mean)
+    normals = draws[: policy.posterior_draws * d].reshape(-1, d)
+    widths = np.sqrt(np.einsum("ki,ij,kj->k", actions, cov, actions).clip(min=0))
+    if policy.scheme is Scheme.THOMPSON:
+        return int(np.argmax(actions @ (mean + root(cov) @ normals[0])))
+    if policy.scheme is Scheme.GREEDY:
+        return int(np.argmax(actions @ mean))
+    if policy.scheme is Scheme.BAYES_UCB:
+        quantile = NormalDist().inv_cdf(1 - 1 / (t + 2))
+        return int(np.argmax(actions @ mean + quantile * widths))
+    if policy.scheme is Scheme.V_IDS:
+        samples = mean + normals @ root(cov).T
+        return v_ids(actions, samples, uniform)
+    # frequentist: Sigma_t = sigma^2 V^-1, so the norm of V^-1 is widths / sigma
+    _, logdet = np.linalg.slogdet(noise_sd**2 / policy.ridge * np.linalg.inv(cov))
+    root_beta = noise_sd * np.sqrt(max(logdet, 0.0) + 2 * np.log(1 / policy.delta))
+    root_beta += np.sqrt(policy.ridge) * policy.norm_bound
+    upper = actions @ mean + root_beta * widths / noise_sd
+    if policy.scheme is Scheme.OFUL:
+        return int(np.argmax(upper))
+    gap = upper.max() - (actions @ mean - root_beta * widths / noise_sd)
+    information = np.log1p((widths / noise_sd) ** 2)
+    if policy.randomised:
+        return two_point(gap, information, uniform)
+    return best_single(gap, information)
+
+
+def v_ids(actions: Array, samples: Array, uniform: float) -> int:
+    """Variance-based IDS from posterior samples, one a row."""
+    scores = samples @ actions.T
+    best = scores.argmax(axis=1)
+    centre = samples.mean(axis=0)
+    gap = (scores.max(axis=1).mean() - actions @ centre).clip(min=0)
+    spread = np.zeros((len(centre), len(centre)))
+    for k in np.unique(best):
+        shift = samples[best == k].mean(axis=0) - centre
+        spread += (best == k).mean() * np.outer(shift, shift)
+    information = np.einsum("ki,ij,kj->k", actions, spread, actions)
+    return two_point(gap, information, uniform)
+
+
+def best_single(gap: Array, information: Array) -> int:
+    """argmin of gap^2 / information; gap 0 wins, and the smallest gap where none informs."""
+    if gap.min() <= 0 or not (information > 0).any():
+        return int(np.argmin(gap))
+    ratio = np.full(len(gap), np.inf)
+    np.divide(gap**2, information, out=ratio, where=information > 0)
+    return int(np.argmin(ratio))
+
+
+def two_point(gap: Array, information: Array, uniform: float) -> int:
+    """A draw from the two-point law that minimises (E gap)^2 / E information."""
+    first = second = best_single(gap, information)
+    if not (gap[first] > 0 and information[first] > 0):
+        return first
+    weight, lowest = 1.0, gap[first] ** 2 / information[first]
+    for i in range(len(gap)):
+        for j in range(i + 1, len(gap)):
+            if gap[i] == gap[j] or information[i] == information[j]:
+                continue
+            q = gap[j] / (gap[i] - gap[j]) - 2 * information[j] / (information[i] - information[j])
+            if 0 < q < 1:
+                ratio = (q * gap[i] + (1 - q) * gap[j]) ** 2
+                ratio /= q * information[i] + (1 - q) * information[j]
+                if ratio < lowest:
+                    first, second, weight, lowest = i, j, q, ratio
+    return first if uniform < weight else second

@@ -1,0 +1,236 @@
+"""PyMC models of tasks whose parameters come from one Gaussian prior.
+
+    mu, Sigma ~ a prior over priors (``LKJ``, ``InverseWishart``, ``KnownCovariance``)
+    theta_j   ~ N(mu, Sigma)
+    x_j       ~ N(A_j theta_j, sigma^2 I)
+
+Four ways to write the same posterior of (mu, Sigma, sigma):
+
+``fused``        theta integrated out, likelihood and gradients in one compiled kernel
+``collapsed``    theta integrated out, in PyTensor alone
+``noncentred``   theta_j = mu + L z_j with z_j standard normal
+``centred``      theta_j itself
+
+Data and the prior's numbers are ``pm.Data``: a compiled model serves any others of its kind.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bayesmeta.checks import InputError, of_type, one_of, real
+from bayesmeta.posterior.priors import (
+    LKJ,
+    InverseWishart,
+    KnownCovariance,
+    Prior,
+    bartlett_root,
+    default_prior,
+    warn_if_at_odds,
+)
+from bayesmeta.statistics import TaskStatistics
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+KINDS = ("fused", "collapsed", "noncentred", "centred")
+"""Ways to write the model."""
+
+
+def require(*packages: str) -> None:
+    """Say which package is missing before it is missed."""
+    for name in packages:
+        if find_spec(name) is None:
+            raise InputError(f"drawing from a posterior needs the package {name}; install it")
+
+
+class Problem(NamedTuple):
+    """What a model is built from, checked."""
+
+    stats: TaskStatistics
+    noise_sd: float | None
+    prior: Prior
+    kind: str
+
+
+def check_problem(
+    stats: TaskStatistics, noise_sd: float | None, prior: Prior | None, kind: str
+) -> Problem:
+    """Refuse what cannot be a model, and settle the prior."""
+    of_type("stats", stats, TaskStatistics, "make one, or use TaskStatistics.from_frame")
+    one_of("model", kind, KINDS)
+    if len(stats) < 2:
+        raise InputError(
+            f"stats has {len(stats)} task(s); how tasks differ can be learned from two or more"
+        )
+    if isinstance(noise_sd, (bool, np.bool_, str)):
+        raise InputError(f"noise_sd must be a number, got {noise_sd!r}")
+    if noise_sd is not None:
+        noise_sd = real("noise_sd", noise_sd, above=0.0)
+    elif stats.count is None or stats.energy is None:
+        raise InputError(
+            "estimating the noise needs count and energy (steps and sum of squared rewards of each "
+            "task); give them, or noise_sd"
+        )
+    chosen = default_prior(stats, noise_sd) if prior is None else prior
+    if not isinstance(chosen, (LKJ, InverseWishart, KnownCovariance)):
+        raise InputError(
+            f"prior must be LKJ, InverseWishart or KnownCovariance, got {type(prior).__name__}"
+        )
+    settled = chosen.settled(stats.dim)
+    if prior is not None:
+        warn_if_at_odds(stats, noise_sd, settled)
+    return Problem(stats, noise_sd, settled, kind)
+
+
+def data_of(problem: Problem) -> dict[str, Any]:
+    """The values of all ``pm.Data`` of a model, by name."""
+    stats, prior, noise_sd = problem.stats, problem.prior, problem.noise_sd
+    if problem.kind == "fused":
+        from bayesmeta.posterior.op import task_data
+
+        values: dict[str, Any] = task_data(stats)._asdict()
+    else:
+        n = len(stats)
+        values = {
+            "gram": stats.gram,
+            "moment": stats.moment,
+            "energy": np.zeros(n) if stats.energy is None else stats.energy,
+            "steps": np.asarray(0.0 if stats.count is None else float(stats.count.sum())),
+        }
+    if noise_sd is None:
+        values["noise_scale"] = np.asarray(prior.noise_scale)
+    else:
+        values["noise_sd"] = np.asarray(noise_sd)
+    if isinstance(prior, LKJ):
+        values |= {"mean": prior.mean, "mean_sd": prior.mean_sd, "scale": prior.scale}
+        values["eta"] = np.asarray(prior.eta)
+    elif isinstance(prior, InverseWishart):
+        values |= {
+            "mean": prior.mean,
+            "weight": np.asarray(prior.weight),
+            "degrees": np.asarray(prior.degrees),
+            "upper": bartlett_root(np.asarray(prior.scale)),
+        }
+    else:
+        known = np.linalg.cholesky(np.asarray(prior.cov))
+        values |= {"mean": prior.mean, "mean_sd": prior.mean_sd, "known_root": known}
+    return {name: np.array(value, dtype=float) for name, value in values.items()}
+
+
+def coords_of(problem: Problem) -> dict[str, Any]:
+    """Labels of features, and of tasks where the model has their thetas."""
+    names = problem.stats.feature_labels
+    coords: dict[str, Any] = {"feature": names, "feature_bis": names}
+    if problem.kind in ("noncentred", "centred"):
+        coords["task"] = problem.stats.task_labels
+    return coords
+
+
+def build_model(
+    stats: TaskStatistics,
+    noise_sd: float | None = None,
+    prior: Prior | None = None,
+    kind: str = "fused",
+) -> pm.Model:
+    """The PyMC model: ``mu``, ``Sigma``, ``sd``, ``corr``, with ``noise_sd=None`` also ``sigma``,
+    and ``theta`` where it is not integrated out."""
+    require("pymc")
+    return model_of(check_problem(stats, noise_sd, prior, kind))
+
+
+def model_of(problem: Problem) -> pm.Model:
+    """Build the model of a checked problem."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    from bayesmeta.posterior.op import TaskData, plain_likelihood, task_likelihood
+
+    stats, d = problem.stats, problem.stats.dim
+    with pm.Model(coords=coords_of(problem)) as model:
+        data = {name: pm.Data(name, value) for name, value in data_of(problem).items()}
+        mean, root = _mean_and_root(problem.prior, data, d)
+        if problem.noise_sd is None:
+            sigma = pm.HalfNormal("sigma", data["noise_scale"])
+        else:
+            sigma = data["noise_sd"]
+        if problem.kind == "fused":
+            laid_out = TaskData(*(data[name] for name in TaskData._fields))
+            pm.Potential("rewards", task_likelihood(mean, root, sigma, laid_out))
+            return model
+        values = [data[name] for name in ("gram", "moment", "energy", "steps")]
+        if problem.kind == "collapsed":
+            pm.Potential("rewards", plain_likelihood(mean, root, sigma, *values))
+            return model
+        shape, dims = (len(stats), d), ("task", "feature")
+        if problem.kind == "noncentred":
+            z = pm.Normal("z", 0.0, 1.0, shape=shape, dims=dims)
+            theta = pm.Deterministic("theta", mean + z @ root.T, dims=dims)
+        else:
+            positive = root * pt.sign(pt.diagonal(root))  # the same covariance
+            theta = pm.MvNormal("theta", mean, chol=positive, shape=shape, dims=dims)
+        gram, moment, energy, steps = values
+        fitted = (gram @ theta[..., None])[..., 0]
+        squares = energy.sum() + (theta * (fitted - 2 * moment)).sum()
+        pm.Potential("rewards", -0.5 * (steps * pt.log(2 * np.pi * sigma**2) + squares / sigma**2))
+    return model
+
+
+def _mean_and_root(prior: Prior, data: dict[str, Any], d: int) -> tuple[Any, Any]:
+    """mu and a lower root of Sigma, with what people want to see of Sigma.
+
+    The LKJ prior is written with *signed* spreads z_i ~ N(0, scale_i^2), of which the standard
+    deviations are |z_i|: Sigma = diag(z) R diag(z) has the prior of D R D, since LKJ does not
+    change when signs of coordinates do. A standard deviation near zero is then an ordinary place,
+    which a sampler passes through; with logarithms it is the end of a long tail, visited too
+    seldom. Signs of ``spread``, and with them those of ``partial``, mean nothing.
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    if isinstance(prior, LKJ):
+        mean = pm.Normal("mu", data["mean"], data["mean_sd"], shape=d, dims="feature")
+        spread = pm.Normal("spread", 0.0, data["scale"], shape=d)
+        root = spread[:, None] * _correlation_root(data["eta"], d)
+    elif isinstance(prior, InverseWishart):
+        squares = pm.ChiSquared("squares", data["degrees"] - np.arange(d), shape=d)
+        below = np.tril_indices(d, -1)
+        lower = pt.diag(pt.sqrt(squares))
+        if d > 1:
+            offs = pm.Normal("offs", 0.0, 1.0, shape=len(below[0]))
+            lower = pt.set_subtensor(lower[below], offs)
+        root = pt.linalg.inv(data["upper"] @ lower[::-1, ::-1]).T
+        raw = pm.Normal("raw", 0.0, 1.0, shape=d)
+        mean = pm.Deterministic(
+            "mu", data["mean"] + root @ raw / pt.sqrt(data["weight"]), dims="feature"
+        )
+    else:
+        mean = pm.Normal("mu", data["mean"], data["mean_sd"], shape=d, dims="feature")
+        root = data["known_root"]
+    cov = root @ root.T
+    sd = pt.sqrt(pt.diagonal(cov))
+    pm.Deterministic("Sigma", cov, dims=("feature", "feature_bis"))
+    pm.Deterministic("sd", sd, dims="feature")
+    pm.Deterministic("corr", cov / (sd[:, None] * sd[None, :]), dims=("feature", "feature_bis"))
+    return mean, root
+
+
+def _correlation_root(eta: Any, d: int) -> Any:
+    """A lower root of R ~ LKJ(eta), from its partial correlations, which are independent betas on
+    (-1, 1) (Lewandowski, Kurowicka and Joe 2009): that of i and k given those before k has both
+    parameters eta + (d - 2 - k) / 2, counting from 0."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    if d == 1:
+        return np.ones((1, 1))
+    below = np.tril_indices(d, -1)
+    shape = eta + (d - 2 - below[1]) / 2
+    half = pm.Beta("partial", shape, shape, shape=len(below[0]))
+    partial = pt.set_subtensor(pt.eye(d)[below], 2 * half - 1)
+    left = pt.set_subtensor(pt.zeros((d, d))[below], pt.log(4 * half * (1 - half)))
+    before = pt.cumsum(left, axis=1) - left  # what the columns to the left leave of a row
+    return partial * pt.exp(before / 2)

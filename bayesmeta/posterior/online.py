@@ -1,0 +1,49 @@
+"""Draws of the prior for an agent at work: one chain, quick to start, no diagnostics."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from bayesmeta.checks import Array, InputError
+from bayesmeta.environment import Bounds, Setting
+from bayesmeta.posterior.model import Problem
+from bayesmeta.posterior.priors import LKJ
+from bayesmeta.posterior.sampling import draw_chain
+from bayesmeta.statistics import TaskStatistics
+
+
+def prior_from_bounds(bounds: Bounds) -> LKJ:
+    """What an agent believes before any task: mu_i ~ N(0, b^2), standard deviations of Sigma
+    half-normal(s), correlation matrices uniform, where b and s^2 are the bounds of Assumptions 3
+    and 2; b no smaller than s."""
+    spread = math.sqrt(bounds.prior_max)
+    if spread == 0:
+        raise InputError(
+            "an agent with a posterior needs bounds with prior_max > 0; where tasks do not differ, "
+            "there is no prior to learn"
+        )
+    return LKJ(0.0, max(bounds.mean_norm, spread), spread, eta=1.0)
+
+
+def draw_priors(
+    stats: TaskStatistics,
+    setting: Setting,
+    *,
+    draws: int,
+    tune: int,
+    seed: int,
+    start: Array | None = None,
+) -> tuple[Array, Array, Array | None, bool]:
+    """Means (draws, d), covariances (draws, d, d), the point to start the next chain at, and
+    whether they can be trusted: no draw diverged, every entry of mu moved. Before
+    any task they are draws of the prior over priors."""
+    prior = prior_from_bounds(setting.bounds).settled(setting.dim)
+    if len(stats) == 0:
+        means, roots, _ = prior.draw(np.random.default_rng(seed), draws)
+        return means, roots @ roots.transpose(0, 2, 1), None, True
+    problem = Problem(stats, setting.noise_sd, prior, "fused")
+    chain = draw_chain(problem, draws=draws, tune=tune, seed=seed, start=start)
+    trusted = chain.divergent == 0 and not chain.stuck
+    return chain.draws["mu"], chain.draws["Sigma"], chain.last, trusted

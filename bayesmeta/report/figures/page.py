@@ -1,0 +1,163 @@
+"""A posterior on one page: every mean and spread before and after the data, and the verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesmeta.checks import Array
+from bayesmeta.posterior.diagnostics import diagnose
+from bayesmeta.report.figures.style import shortened
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_INK, _AFTER, _BEFORE = "#000000", "#0072B2", "#D55E00"
+
+
+def posterior_page(tree: xr.DataTree) -> Figure:
+    """Rows: features. Columns: mu, sd, then correlations, ranks of the chains and the verdict."""
+    from matplotlib.figure import Figure
+
+    after, before = tree["posterior"].to_dataset(), tree["prior"].to_dataset()
+    names = [str(name) for name in after["feature"].values]
+    d, noisy = len(names), "sigma" in after
+    rows = max(d + noisy, 4)
+    figure = Figure(figsize=(12.5, 1.2 + 1.55 * rows), layout="constrained")
+    grid = figure.add_gridspec(rows, 3, width_ratios=(1, 1, 1.25))
+    for i, name in enumerate(names):
+        for column, part, what in ((0, "mu", "mean"), (1, "sd", "spread")):
+            axes = figure.add_subplot(grid[i, column])
+            values = after[part].isel(feature=i).values.ravel()
+            known = float(values.std()) <= 1e-9 * float(np.abs(values).max())
+            _density(axes, values, before[part].isel(feature=i).values.ravel(), part == "sd", known)
+            symbol = r"$\mu$" if part == "mu" else r"$\sqrt{\Sigma_{ii}}$"
+            title = f"{symbol} of {shortened(name, 24)}: {what} of tasks"
+            if len(name) > 14:  # beside its neighbour
+                title = f"{symbol}, {what} of tasks:\n{shortened(name, 24)}"
+            axes.set_title(title, fontsize=9.5, loc="left")
+    if noisy:
+        axes = figure.add_subplot(grid[d, 0])
+        _density(axes, after["sigma"].values.ravel(), before["sigma"].values.ravel(), True, False)
+        axes.set_title(r"$\sigma$: noise of a reward", fontsize=9.5, loc="left")
+    half = rows // 2
+    upper = figure.add_subplot(grid[:half, 2])
+    if d > 1:
+        _correlations(upper, after, before, names)
+    else:
+        upper.set_axis_off()
+    _ranks(figure.add_subplot(grid[half : rows - 1, 2]), after)
+    _verdict(figure.add_subplot(grid[rows - 1, 2]), tree)
+    n = tree["observed_data"].sizes["task"]
+    trust = "" if diagnose(tree) else " — DO NOT TRUST THESE DRAWS"
+    drawn = f"{after.sizes['chain']} x {after.sizes['draw']} draws"
+    figure.suptitle(
+        f"The prior of {n} tasks, before and after their data ({drawn}){trust}", fontsize=12
+    )
+    figure.supxlabel(
+        "filled: posterior    dashed: prior    bar and dot: 95% interval and mean of the "
+        "posterior    in the units of the data",
+        fontsize=9, color="#555555",
+    )  # fmt: skip
+    return figure
+
+
+def _density(axes: Axes, after: Array, before: Array, positive: bool, known: bool) -> None:
+    """A histogram of the posterior over the prior's density."""
+    from scipy.stats import gaussian_kde
+
+    axes.set_yticks([])
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    if known:
+        axes.axvline(after.flat[0], color=_AFTER)
+        axes.annotate(" known", (after.flat[0], 0.5), xycoords=("data", "axes fraction"))
+        return
+    low, high = np.quantile(after, [0.001, 0.999])
+    edge = 0.15 * (high - low) or float(before.std())  # where no draw differs from another
+    low, high = (max(low - edge, 0.0) if positive else low - edge), high + edge
+    heights, _, _ = axes.hist(
+        after, bins=50, range=(low, high), density=True, color=_AFTER, alpha=0.35
+    )
+    grid = np.linspace(low, high, 200)
+    if positive:  # a density that ends at zero: reflect it there
+        density = 2 * gaussian_kde(np.concatenate([before, -before]))(grid)
+    else:
+        density = gaussian_kde(before)(grid)
+    axes.plot(grid, density, color=_BEFORE, linestyle=(0, (4, 2)), linewidth=1.4)
+    top = max(float(np.max(heights)), float(density.max()))
+    ends = np.quantile(after, [0.025, 0.975])
+    axes.plot(ends, [-0.07 * top] * 2, color=_INK, linewidth=2.2, solid_capstyle="butt")
+    axes.plot(after.mean(), -0.07 * top, "o", color=_INK, markersize=5)
+    axes.set(xlim=(low, high), ylim=(-0.16 * top, 1.4 * top))
+    axes.annotate(
+        f"{after.mean():.4g}  [{ends[0]:.4g}, {ends[1]:.4g}]", (0.99, 0.97),
+        xycoords="axes fraction", ha="right", va="top", fontsize=8.5,
+    )  # fmt: skip
+
+
+def _correlations(axes: Axes, after: xr.Dataset, before: xr.Dataset, names: list[str]) -> None:
+    pairs = [(i, j) for i in range(len(names)) for j in range(i)]
+    for row, (i, j) in enumerate(pairs):
+        for data, color, width, where in ((before, _BEFORE, 1.2, 0.18), (after, _INK, 2.2, 0.0)):
+            values = data["corr"].isel(feature=i, feature_bis=j).values.ravel()
+            low, high = np.quantile(values, [0.025, 0.975])
+            dashed = (0, (4, 2)) if data is before else "-"
+            axes.plot([low, high], [row + where] * 2, color=color, linewidth=width,
+                      linestyle=dashed)  # fmt: skip
+            if data is after:
+                axes.plot(values.mean(), row, "o", color=_INK, markersize=5)
+    labels = [f"{shortened(names[j], 16)},\n{shortened(names[i], 16)}" for i, j in pairs]
+    axes.set_yticks(range(len(pairs)), labels, fontsize=9 if len(pairs) < 12 else 7)
+    axes.axvline(0, color="#999999", linewidth=0.8)
+    axes.set(xlim=(-1, 1), ylim=(len(pairs) - 0.4, -0.6), xlabel="correlation")
+    axes.set_title("Correlations: 95% intervals", fontsize=9.5, loc="left")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _ranks(axes: Axes, after: xr.Dataset) -> None:
+    """Shares of each chain's draws among all of them, for the quantity that mixes worst."""
+    import arviz_stats as azs
+
+    from bayesmeta.report.posterior import quantities
+
+    chains = after.sizes["chain"]
+    if chains == 1:
+        axes.set_axis_off()
+        return
+    found = [
+        one
+        for one in quantities(after)
+        if float(after[one[0]].isel(one[1]).std()) > 1e-9 * float(np.abs(after[one[0]]).max())
+    ]
+    name, index, label = max(found, key=lambda one: float(azs.rhat(after[one[0]].isel(one[1]))))
+    values = after[name].isel(index).transpose("chain", "draw").values
+    ranks = values.ravel().argsort().argsort().reshape(values.shape) / values.size
+    bins = np.linspace(0, 1, 21)
+    lines: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+    most = 2.0
+    for chain, row in enumerate(ranks):
+        share = np.histogram(row, bins)[0] / len(row) * 20
+        most = max(most, 1.05 * float(share.max()))
+        axes.stairs(share, bins, color=_INK, linestyle=lines[chain % 4], linewidth=1.1)
+    axes.axhline(1, color="#999999", linewidth=0.8)
+    axes.set(xlim=(0, 1), ylim=(0, most), xlabel="rank among the draws of all chains",
+             ylabel="share (1 is even)")  # fmt: skip
+    title = f"Do {chains} chains agree? {shortened(label, 30)}"
+    axes.set_title(title, fontsize=9.5, loc="left")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _verdict(axes: Axes, tree: xr.DataTree) -> None:
+    verdict = diagnose(tree)
+    axes.set_axis_off()
+    lines = [f"{c.name:<22}{c.value:>10.4g}  {c.wanted:<9}{'ok' if c.passed else 'BAD'}"
+             for c in verdict]  # fmt: skip
+    good = "the draws can be trusted" if verdict else "DO NOT TRUST THESE DRAWS"
+    axes.annotate("\n".join([*lines, good]), (0.0, 1.0), xycoords="axes fraction", va="top",
+                  fontsize=8, family="monospace")  # fmt: skip

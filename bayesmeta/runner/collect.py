@@ -1,0 +1,87 @@
+"""From the cells of a study to one Dataset."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesmeta.checks import InputError
+from bayesmeta.runner.store import Store
+from bayesmeta.runner.study import CELL, Study, check_dims, tasks_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def collect(study: Study, folder: Path | str, *, partial: bool = False) -> xr.Dataset:
+    """All cells in one Dataset whose leading dimensions are the study's.
+
+    Cells may differ in their labels and variables: what one lacks is NaN. Cells that are not done
+    are an error, unless ``partial`` is set; then they are NaN, too (left out where the study has no
+    dimensions). The attribute ``versions`` says what made the cells.
+    """
+    check_dims(study)
+    found, damaged = Store(folder).find()
+    tasks = list(tasks_of(study))
+    here = [task for task in tasks if task.key in found]
+    if not here or (len(here) < len(tasks) and not partial):
+        raise InputError(
+            f"{len(tasks) - len(here)} of {len(tasks)} cells of {study.name} are not in {folder}"
+            + "".join(f" ({file.name} is damaged)" for file in damaged)
+            + "; run the study first"
+            + (", or collect what is there with partial (--partial)" if here else "")
+        )
+    places = [found[task.key] for task in here]
+    data = _shared_coords(Store(folder).read(places))
+    made_by = sorted({place.versions for place in places})
+    text = made_by[0] if len(made_by) == 1 else "[" + ", ".join(made_by) + "]"
+    data = data.assign_attrs(versions=text)
+    if not study.dims:
+        return data.assign_coords({CELL: [task.id for task in here]})
+    settings = [json.loads(task.settings) for task in tasks]
+    return _arrange(study, data, settings, [task.key in found for task in tasks])
+
+
+def collect_kept(study: Study, folder: Path | str, *, partial: bool = False) -> xr.Dataset:
+    """What the study keeps of its collected Dataset."""
+    data = collect(study, folder, partial=partial)
+    return study.keep(data) if study.keep is not None else data
+
+
+def _shared_coords(data: xr.Dataset) -> xr.Dataset:
+    """Coordinates that are the same in all cells need not say so for each."""
+    for name in data.coords:
+        values = data.variables[name]
+        if CELL in values.dims and name != CELL:
+            first = values.isel({CELL: 0})
+            if bool(((values == first) | (values.isnull() & first.isnull())).all()):
+                data = data.drop_vars([name]).assign_coords({name: first})
+    return data
+
+
+def _arrange(
+    study: Study, data: xr.Dataset, settings: list[dict[str, Any]], here: list[bool]
+) -> xr.Dataset:
+    """From cells in a row to the study's dimensions, by the places of their labels."""
+    clash = [dim for dim in study.dims if dim in data.dims or dim in data.variables]
+    if clash:
+        raise InputError(
+            f"dimension {clash[0]!r} of study {study.name} is also a name in the cells' results"
+        )
+    rest = [dim for dim in data.dims if dim != CELL]
+    labels = {dim: list(dict.fromkeys(one[dim] for one in settings)) for dim in study.dims}
+    places = {}
+    for dim, values in labels.items():
+        position = {value: i for i, value in enumerate(values)}
+        places[dim] = np.array([position[one[dim]] for one in settings])[here]
+    if len(places) == 1:
+        ((dim, row),) = places.items()
+        data = data.rename({CELL: dim}).assign_coords({dim: row})
+    else:
+        data = data.assign_coords({dim: (CELL, row) for dim, row in places.items()})
+        data = data.set_index(cell=list(places)).unstack(CELL)
+    data = data.reindex({dim: np.arange(len(values)) for dim, values in labels.items()})
+    return data.assign_coords(labels).transpose(*study.dims, *rest)
