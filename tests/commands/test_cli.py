@@ -15,6 +15,7 @@ import pytest
 
 import bayesmeta as bm
 from bayesmeta.agents.roster import ROSTER
+from bayesmeta.report import figure1 as files
 from bayesmeta.report.figure1 import FILES
 from bayesmeta.studies import figure1
 from tests.helpers import hear_ctrl_c, in_session, run, wait_until
@@ -181,7 +182,7 @@ def test_interrupted_at_any_step_no_result_is_written(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(figure1, step, interrupt)
+    monkeypatch.setattr(figure1 if step == "record_run" else files, step, interrupt)
     assert run(*TINY, "--out", str(tmp_path)) == 130
     assert "bayesmeta: interrupted" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["unfinished"] * (step != "record_run")
