@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-SINGULAR = 1e-12
-"""A gram is singular: its smallest eigenvalue as a part of its trace, features in own units."""
 LOST = 1e-11
 """What of a sum of squares may be left when the rewards' level is taken off it."""
 
@@ -177,9 +175,22 @@ class TaskStatistics:
 
     def determined(self) -> NDArray[np.bool_]:
         """Which tasks determine their theta by themselves: whose gram is invertible."""
-        values = np.linalg.eigvalsh(self.scaled()[0])
-        out: NDArray[np.bool_] = values[:, 0] > SINGULAR * np.abs(values).sum(axis=1)
+        from bayesmeta.kernels.linalg import have_full_rank
+
+        out: NDArray[np.bool_] = have_full_rank(self.gram)
         return out
+
+    def require_independent_features(self) -> None:
+        """Refuse features that are linear combinations of others, in all tasks together."""
+        from bayesmeta.kernels.linalg import have_full_rank
+
+        if not have_full_rank(self.gram.sum(axis=0)[None])[0]:
+            raise InputError(
+                "the features of all tasks together are linearly dependent, or so nearly that "
+                "numbers of 16 digits cannot tell them apart, so the prior mean is not determined; "
+                "leave out a feature that others make up or that is always 0, or take the mean off "
+                "one that hardly varies about it (a date)"
+            )
 
     def centred(self) -> tuple[TaskStatistics, Array]:
         """The same tasks with a common theta taken off, that of least squares over all of them, so
@@ -201,33 +212,24 @@ class TaskStatistics:
 
     def residuals(self) -> tuple[float, float]:
         """Squares left over by every task's own least squares, summed, and how many are free."""
+        from bayesmeta.kernels.linalg import SINGULAR
+
         if self.count is None or self.energy is None:
             raise InputError(
                 "estimating the noise needs count and energy (steps and sum of squared rewards of "
                 "each task); give them, or noise_sd"
             )
         centred, _ = self.centred()
-        gram, moment, _ = centred.scaled()
         assert centred.energy is not None
+        squares = np.diagonal(self.gram, axis1=1, axis2=2)
+        lengths = np.sqrt(np.where(squares > 0, squares, 1.0))  # of each feature in each task
+        gram = self.gram / lengths[:, :, None] / lengths[:, None, :]
+        moment = centred.moment / lengths
         values, vectors = np.linalg.eigh(gram)
-        kept = values > SINGULAR * values.sum(axis=1, keepdims=True)
+        kept = values > SINGULAR * self.dim  # the rank test of ``determined``
         along = np.einsum("nji,nj->ni", vectors, moment)
         fitted = np.divide(along**2, values, out=np.zeros_like(along), where=kept).sum(axis=1)
         return float((centred.energy - fitted).sum()), float((self.count - kept.sum(axis=1)).sum())
-
-    def ols(self) -> Array:
-        """Ordinary least squares of every task, eq. (9); needs invertible grams."""
-        gram, moment, units = self.scaled()
-        alone = self.determined()
-        if not alone.all():
-            task = int(np.argmin(alone))
-            label = task if self.tasks is None else repr(self.tasks[task])
-            raise InputError(
-                f"gram of task {label} is singular; least squares needs at least as many "
-                "independent steps as features"
-            )
-        found: Array = np.linalg.solve(gram, moment[..., None])[..., 0] / units
-        return found
 
     @staticmethod
     def concatenate(parts: Iterable[TaskStatistics]) -> TaskStatistics:

@@ -15,9 +15,9 @@ import numpy as np
 
 from bayesmeta.checks import Array, InputError, one_of, real, whole
 from bayesmeta.environment import Setting
-from bayesmeta.estimators import moments as moment
+from bayesmeta.estimators import moments
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.estimators.fit import fit_likelihood
+from bayesmeta.estimators.maximum import fit_likelihood
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.theory.constants import widening_constant
@@ -136,10 +136,10 @@ class Moments:
             raise InputError(
                 "the theoretical c_w needs action_min > 0 (Assumption 1); give widening= instead"
             )
-        return MomentMemory(moment.empty(setting.dim), constant)
+        return MomentMemory(moments.empty(setting.dim), constant)
 
     def observe(self, memory: MomentMemory, task: Finished) -> MomentMemory:
-        moment.observe(*memory.state, task.gram, task.moment)
+        moments.observe(memory.state, task.gram, task.moment)
         return memory
 
     def estimate(
@@ -149,9 +149,10 @@ class Moments:
             skipped = int(memory.state.tasks[1])
             return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS, None, skipped)
         floor = setting.bounds.prior_min
-        cov, cholesky, raw, raised = moment.widened(
-            *memory.state, setting.noise_sd**2, setting.horizon, memory.constant, floor
+        cov, raw = moments.widened(
+            memory.state, setting.noise_sd**2, setting.horizon, memory.constant
         )
+        cholesky, raised = moments.usable(cov, floor)
         prior = GaussianPrior.trusted(memory.state.mean.copy(), cov, cholesky)
         status = Status.RAISED if raised else Status.OK
         return PriorEstimate(prior, status, raw, int(memory.state.tasks[1]))

@@ -189,8 +189,8 @@ def covariance_unbiased(level: Level, ddof: int = 1, noise: float = 1.0) -> list
             ) -> np.ndarray:
                 state = moments.empty(thetas.shape[1])
                 for gram, theta in zip(grams, thetas, strict=True):
-                    moments.observe(*state, gram, gram @ theta)
-                raw: np.ndarray = moments.covariance(*state, noise * sigma**2)
+                    moments.observe(state, gram, gram @ theta)
+                raw: np.ndarray = moments.covariance(state, noise * sigma**2)
                 return raw + (1 / (m - ddof) - 1 / (m - 1)) * state.scatter
 
             centre = np.tile(mean, (m, 1))

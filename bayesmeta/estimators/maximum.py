@@ -6,15 +6,20 @@ Sigma there is a ratio of signal to noise and every tolerance is a pure number.
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bayesmeta.checks import Array, InputError
+from bayesmeta.checks import Array, InputError, covariance
+from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.information import standard_errors
-from bayesmeta.estimators.likelihood import in_threads, pack
+from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
+from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.estimators.search import FLAT, LIMIT, Search
+from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 
 FEW = 100
@@ -23,8 +28,6 @@ RATIO = 1e8
 """Signal to noise beyond which the likelihood is computed with few digits."""
 HOPELESS = 1e13
 """Signal to noise beyond which it has none."""
-DEPENDENT = 1e-11
-"""Features are linearly dependent: the smallest eigenvalue of their scaled sum of squares."""
 
 
 class Fit(NamedTuple):
@@ -64,10 +67,10 @@ def maximise(
     """
     n, d = len(stats), stats.dim
     total = stats.gram.sum(axis=0)
-    check_independent(total)
+    stats.require_independent_features()
     stats, centre = stats.centred()
     free = variance is None
-    begin = first_variance(stats, total) if variance is None else variance
+    begin = pooled_variance(stats, common=True)[0] if variance is None else variance
     lower = np.linalg.cholesky(total / (n * begin))
     change = np.linalg.inv(lower).T  # theta = change theta'
     packed = pack(stats, change)
@@ -117,32 +120,81 @@ def maximise(
     )
 
 
-def check_independent(total: Array) -> None:
-    """Refuse features that are linear combinations of others, in all tasks together."""
-    units = np.sqrt(np.diag(total))
-    if units.min() > 0:
-        values = np.linalg.eigvalsh(total / np.outer(units, units))
-        if values[0] > DEPENDENT * values[-1]:
-            return
-    raise InputError(
-        "the features of all tasks together are linearly dependent, or so nearly that numbers of "
-        "16 digits cannot tell them apart, so the prior mean is not determined; leave out a "
-        "feature that others make up or that is always 0, or take the mean off one that hardly "
-        "varies about it (a date)"
+def fit_likelihood(
+    stats: TaskStatistics,
+    variance: float | None,
+    restricted: bool,
+    *,
+    start: tuple[Array, Array] | None = None,
+    threads: int = 1,
+    limit: int = LIMIT,
+    errors: bool = True,
+) -> PriorEstimate:
+    """``ml`` or ``reml`` of ``fit_prior``, with a status that says what to think of it.
+
+    ``start`` is a mean and covariance to begin at. Without ``errors`` no standard errors are
+    computed, nor is it seen whether the data determine everything.
+    """
+    try:
+        fit = maximise(
+            stats,
+            variance,
+            restricted=restricted,
+            start=start,
+            threads=threads,
+            limit=limit,
+            errors=errors,
+        )
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "the likelihood cannot be computed with numbers of 16 digits: the noise is too small "
+            "beside the rewards; give a larger noise_sd, or let it be estimated"
+        ) from None
+    status = _status(fit, stats.dim)
+    return PriorEstimate(
+        GaussianPrior(fit.mean, fit.cov),
+        status,
+        mean_cov=fit.mean_cov,
+        cov_sd=fit.cov_sd if status is Status.OK else None,
+        noise_sd=math.sqrt(fit.variance),
+        log_likelihood=_if_complete(stats, fit.value),
+        iterations=fit.iterations,
     )
 
 
-def first_variance(stats: TaskStatistics, total: Array) -> float:
-    """Residuals of each task's own least squares, pooled; or of one for all tasks."""
-    left, freedom = stats.residuals()
-    assert stats.energy is not None
-    if freedom < 1:
-        b = stats.moment.sum(axis=0)
-        left = float(stats.energy.sum() - b @ np.linalg.pinv(total, hermitian=True) @ b)
-        freedom = float(stats.count.sum())  # type: ignore[union-attr]
-    if left <= 1e-13 * stats.energy.sum():
-        raise InputError(
-            "the rewards of every task are fitted exactly, so the noise cannot be estimated; give "
-            "noise_sd, or more rows a task"
-        )
-    return left / freedom
+def _status(fit: Fit, dim: int) -> Status:
+    """The most serious thing to say of a maximum."""
+    if fit.imprecise:
+        return Status.IMPRECISE
+    if fit.noiseless:  # converged or not: the likelihood has no maximum
+        return Status.NO_NOISE
+    if not fit.converged:
+        return Status.NOT_CONVERGED
+    if not fit.identified:
+        return Status.NOT_IDENTIFIED
+    return Status.BOUNDARY if fit.rank < dim else Status.OK
+
+
+def _if_complete(stats: TaskStatistics, value: float) -> float | None:
+    """A log-likelihood; None where statistics lack the parts that its constant needs."""
+    return None if stats.count is None or stats.energy is None else value
+
+
+def fit_gls(
+    stats: TaskStatistics, variance: float | None, cov: ArrayLike, *, threads: int = 1
+) -> PriorEstimate:
+    """``gls`` of ``fit_prior``: the mean weighted by (Sigma + sigma^2 V_j^-1)^-1, Sigma given."""
+    stats.require_independent_features()
+    variance = pooled_variance(stats)[0] if variance is None else variance
+    given = GaussianPrior(np.zeros(stats.dim), covariance("cov", cov, stats.dim))
+    centred, centre = stats.centred()
+    packed = pack(centred, np.eye(stats.dim))
+    with in_threads(threads) as each:
+        point = evaluate(packed, given.mean, given.cholesky, variance, False, each)
+    return PriorEstimate(
+        GaussianPrior(centre + point.mean, given.cov),
+        Status.OK,
+        mean_cov=np.linalg.inv(point.information),
+        noise_sd=math.sqrt(variance),
+        log_likelihood=_if_complete(stats, point.value),
+    )

@@ -1,18 +1,26 @@
-"""The paper's estimator of the prior: a method of moments, streaming, in O(d^2) memory.
+"""The paper's estimator of the prior, a method of moments: eqs. (9)-(12).
 
-The paper writes "before the n-th instance"; here k = n - 1 is the number of tasks seen.
+The one home of these equations: Algorithm 2's learner feeds ``observe`` one task after another, in
+O(d^2) memory, and ``fit_prior`` feeds it all tasks of a table. The paper writes "before the n-th
+task"; here k = n - 1 is the number of tasks seen.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Array
-from bayesmeta.estimators.widening import raise_eigenvalues, widening_radius
+from bayesmeta.checks import Array, InputError, one_of, real, whole
+from bayesmeta.environment import Bounds
+from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.estimators.noise import pooled_variance
+from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.linalg import has_full_rank, upper_root
+from bayesmeta.statistics import TaskStatistics
+from bayesmeta.theory.constants import widening_constant
 
 
 class MomentState(NamedTuple):
@@ -29,54 +37,118 @@ class MomentState(NamedTuple):
 
 
 def empty(dim: int) -> MomentState:
-    """No task seen yet."""
+    """The state before the first task."""
     return MomentState(np.zeros(2), np.zeros(dim), np.zeros((dim, dim)), np.zeros((dim, dim)))
 
 
 @kernel
-def observe(tasks, mean, scatter, inverse_grams, gram, moment):
-    """Add one task; one without an invertible gram is passed over and counted.
+def inverse_gram(gram):
+    """V^-1, also where features have very different units.
 
-    So k counts the tasks that could be used, and n = k + 1 in eq. (12) with it.
+    Elimination with pivots loses digits there. Lengths that differ by more than 2^10 are brought
+    together first by powers of two, which round nothing.
     """
-    if not has_full_rank(gram, np.empty_like(gram)):
-        tasks[1] += 1
-        return
-    tasks[0] += 1
-    inverse = np.linalg.inv(gram)
-    theta = inverse @ moment  # eq. (9), ordinary least squares
-    step = theta - mean
-    mean += step / tasks[0]  # eq. (10), the running mean
-    scatter += np.outer(step, theta - mean)
-    inverse_grams += inverse
+    d = gram.shape[0]
+    powers = np.empty(d, dtype=np.int64)
+    for i in range(d):
+        powers[i] = -round(0.5 * math.log2(gram[i, i]))
+    if powers.max() - powers.min() <= 10:
+        return np.linalg.inv(gram)
+    scaled = np.empty_like(gram)
+    for i in range(d):
+        for j in range(d):
+            scaled[i, j] = math.ldexp(gram[i, j], powers[i] + powers[j])
+    inverse = np.linalg.inv(scaled)
+    for i in range(d):
+        for j in range(d):
+            inverse[i, j] = math.ldexp(inverse[i, j], powers[i] + powers[j])
+    return inverse
 
 
 @kernel
-def covariance(tasks, mean, scatter, inverse_grams, variance):
+def observe(state, gram, moment):
+    """Add one task: its least squares, eq. (9), to the running mean, eq. (10), and the scatter.
+
+    Returns V^-1 and the estimate of theta; both are NaN where the gram is singular. Such a task is
+    passed over and counted, so k counts the tasks that could be used, and n = k + 1 in eq. (12).
+    """
+    if not has_full_rank(gram, np.empty_like(gram)):
+        state.tasks[1] += 1
+        return np.full_like(gram, np.nan), np.full_like(moment, np.nan)
+    state.tasks[0] += 1
+    inverse = inverse_gram(gram)
+    theta = inverse @ moment  # eq. (9), ordinary least squares
+    step = theta - state.mean
+    state.mean[:] += step / state.tasks[0]  # eq. (10), the running mean
+    state.scatter[:] += np.outer(step, theta - state.mean)
+    state.inverse_grams[:] += inverse
+    return inverse, theta
+
+
+@kernel
+def observe_all(state, grams, moments):
+    """Add tasks one after another; V^-1 and the estimate of theta of each."""
+    inverses, thetas = np.empty_like(grams), np.empty_like(moments)
+    for j in range(grams.shape[0]):
+        inverses[j], thetas[j] = observe(state, grams[j], moments[j])
+    return inverses, thetas
+
+
+@kernel
+def covariance(state, variance):
     """Bias-corrected covariance, eq. (11): the scatter of the OLS estimates less their noise.
 
     With variance 0 nothing is corrected: the plain covariance of the OLS estimates.
     """
-    k = tasks[0]
-    estimate = scatter / (k - 1) - variance / k * inverse_grams
+    k = state.tasks[0]
+    estimate = state.scatter / (k - 1) - variance / k * state.inverse_grams
     return (estimate + estimate.T) / 2
 
 
 @kernel
-def widened(tasks, mean, scatter, inverse_grams, variance, horizon, constant, floor):
-    """The covariance handed to the next task, eq. (12), and how it came about.
+def widening_radius(n, dim, horizon, constant):
+    """s = c_w sqrt((5d + 2 ln(d n T)) / (n - 1)) before the n-th task, eq. (12)."""
+    return constant * math.sqrt((5 * dim + 2 * math.log(dim * n * horizon)) / (n - 1))
 
-    Returns it, its Cholesky factor, the raw estimate of eq. (11), and whether eigenvalues had to
-    be raised to ``floor`` because eq. (12) was not positive definite.
-    """
-    raw = covariance(tasks, mean, scatter, inverse_grams, variance)
+
+@kernel
+def widened(state, variance, horizon, constant):
+    """The covariance handed to the next task, eq. (12), and the one before widening, eq. (11)."""
+    raw = covariance(state, variance)
     d = raw.shape[0]
-    cov = raw + widening_radius(tasks[0] + 1, d, horizon, constant) * np.eye(d)
+    return raw + widening_radius(state.tasks[0] + 1, d, horizon, constant) * np.eye(d), raw
+
+
+@kernel
+def usable(cov, floor):
+    """A covariance an agent can play with: where eq. (12) is not positive definite its eigenvalues
+    are raised to ``floor``, in place.
+
+    Returns the lower Cholesky factor, and whether eigenvalues had to be raised.
+    """
     root = np.empty_like(cov)
     raised = not upper_root(cov, root)
     if raised:
         root[:] = raise_eigenvalues(cov, floor)
-    return cov, root.T, raw, raised
+    return root.T, raised
+
+
+@kernel
+def raise_eigenvalues(cov, floor):
+    """Raise the eigenvalues of ``cov`` below ``floor`` to it, in place; return its upper root.
+
+    The root (root' root = cov) comes from the eigenvalues, so a floor of 0, which leaves ``cov``
+    singular, or one lost to rounding, does no harm.
+    """
+    values, vectors = np.linalg.eigh(cov)
+    raised = np.maximum(values, floor)
+    lifted = (vectors * raised) @ vectors.T
+    cov[:] = (lifted + lifted.T) / 2
+    _, root = np.linalg.qr(np.ascontiguousarray((vectors * np.sqrt(raised)).T))
+    for i in range(root.shape[0]):
+        if root[i, i] < 0.0:
+            root[i] = -root[i]
+    return root
 
 
 def merge(first: MomentState, second: MomentState) -> MomentState:
@@ -92,3 +164,118 @@ def merge(first: MomentState, second: MomentState) -> MomentState:
         first.scatter + second.scatter + first.tasks[0] * share * np.outer(gap, gap),
         first.inverse_grams + second.inverse_grams,
     )
+
+
+def least_squares(stats: TaskStatistics, *, undetermined: str = "raise") -> Array:
+    """Ordinary least squares of every task, eq. (9), shape (tasks, d).
+
+    Parameters
+    ----------
+    stats : TaskStatistics
+    undetermined : {"raise", "nan"}
+        What to do where a task's gram is singular: refuse, or leave its estimate NaN.
+
+    Examples
+    --------
+    >>> from bayesmeta.statistics import TaskStatistics
+    >>> least_squares(TaskStatistics(gram=[[[2.0, 0.0], [0.0, 4.0]]], moment=[[1.0, 2.0]]))
+    array([[0.5, 0.5]])
+    """
+    one_of("undetermined", undetermined, ("raise", "nan"))
+    thetas: Array = observe_all(empty(stats.dim), stats.gram, stats.moment)[1]
+    short = np.isnan(thetas).any(axis=1)
+    if short.any() and undetermined == "raise":
+        task = int(np.argmax(short))
+        label = task if stats.tasks is None else repr(stats.tasks[task])
+        raise InputError(
+            f"gram of task {label} is singular; least squares needs at least as many independent "
+            "steps as features"
+        )
+    return thetas
+
+
+def fit_moments(
+    stats: TaskStatistics,
+    variance: float | None,
+    method: str = "moment",
+    *,
+    widening: float | None = None,
+    horizon: int | None = None,
+    bounds: Bounds | None = None,
+) -> PriorEstimate:
+    """``moment``, ``moment-widened`` or ``moment-clipped`` of ``fit_prior``, with standard errors
+    from how the tasks' contributions to mean and covariance spread."""
+    stats.require_independent_features()
+    state = empty(stats.dim)
+    inverses, thetas = observe_all(state, stats.gram, stats.moment)
+    k = int(state.tasks[0])
+    if k < 2:
+        raise InputError(
+            f"{k} of {len(stats)} tasks have an invertible gram, and {method} needs two; ml and "
+            "reml use the others, too"
+        )
+    doubt = 0.0  # variance of the estimated noise variance
+    if variance is None:
+        variance, freedom = pooled_variance(stats)
+        doubt = 2 * variance**2 / freedom
+    used = ~np.isnan(thetas[:, 0])
+    raw = covariance(state, variance)
+    facts = {
+        "raw_cov": raw,
+        "passed_over": len(stats) - k,
+        "negative": int((np.linalg.eigvalsh(raw) < 0).sum()),
+        "mean_cov": state.scatter / (k * (k - 1)),
+        "cov_sd": _spread(thetas[used] - state.mean, inverses[used], variance, doubt),
+        "noise_sd": math.sqrt(variance),
+    }
+    cov = raw
+    if method == "moment-clipped" and facts["negative"]:
+        facts["cov_sd"] = None  # they are those of the matrix before it was clipped
+        return PriorEstimate(GaussianPrior(state.mean, _clip(raw)), Status.CLIPPED, **facts)
+    if method == "moment-widened":
+        steps = _horizon(horizon)
+        constant = _constant(stats.dim, math.sqrt(variance), widening, bounds)
+        cov, _ = widened(state, variance, steps, constant)
+    return as_it_is(state.mean, cov, facts)
+
+
+def _spread(gap: Array, inverse: Array, variance: float, doubt: float) -> Array | None:
+    """Standard errors of the entries of eq. (11), a mean over tasks; none for two tasks."""
+    k = len(gap)
+    if k < 3:
+        return None
+    each = k / (k - 1) * gap[:, :, None] * gap[:, None, :] - variance * inverse
+    spread: Array = np.sqrt(each.var(axis=0, ddof=1) / k + doubt * inverse.mean(axis=0) ** 2)
+    return spread
+
+
+def _horizon(horizon: int | None) -> int:
+    if horizon is None:
+        raise InputError("moment-widened needs horizon, the number of steps of a task (T)")
+    return whole("horizon", horizon, least=1)
+
+
+def _constant(d: int, noise_sd: float, widening: float | None, bounds: Bounds | None) -> float:
+    """c_w: the one given, or the theoretical one for these bounds."""
+    if widening is not None:
+        return real("widening", widening, least=0.0)
+    if bounds is None or bounds.action_min <= 0:
+        raise InputError(
+            "the theoretical c_w needs bounds with action_min > 0 (Assumption 1); or give widening"
+        )
+    return widening_constant(d, noise_sd, bounds.action_min, bounds.prior_max)
+
+
+def _clip(symmetric: Array) -> Array:
+    values, vectors = np.linalg.eigh(symmetric)
+    clipped: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return (clipped + clipped.T) / 2
+
+
+def as_it_is(mean: Array, cov: Array, facts: dict[str, object]) -> PriorEstimate:
+    """An estimate whose covariance may have negative eigenvalues: it is handed out all the same,
+    and its status says so."""
+    if np.linalg.eigvalsh(cov)[0] >= 0:
+        return PriorEstimate(GaussianPrior(mean, cov), Status.OK, **facts)  # type: ignore[arg-type]
+    prior = GaussianPrior.unusable(mean, cov)
+    return PriorEstimate(prior, Status.NOT_POSITIVE_DEFINITE, **facts)  # type: ignore[arg-type]

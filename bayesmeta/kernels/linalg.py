@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from bayesmeta.kernels.jit import inlined, kernel
+
+SINGULAR = 1e-12
+"""A gram is singular where its smallest eigenvalue, features in own lengths, is below this times
+their number."""
 
 
 @inlined
@@ -57,16 +63,10 @@ def update_posterior(mean, root, action, reward, variance, left, gain):
 
 
 @kernel
-def smallest_eigenvalue_at_least(matrix, bound, work):
-    """Whether lambda_min(matrix) >= bound: matrix - bound I has a (semi-definite) Cholesky factor.
-
-    Reads the upper triangle only. Exact for diagonal matrices, ties included.
-    """
-    d = matrix.shape[0]
-    for i in range(d):
-        for j in range(i, d):
-            work[i, j] = matrix[i, j]
-        work[i, i] -= bound
+def is_semidefinite(work):
+    """Whether the symmetric matrix in the upper triangle of ``work``, which is overwritten, has a
+    (semi-definite) Cholesky factor."""
+    d = work.shape[0]
     for i in range(d):
         pivot = work[i, i]
         if not pivot >= 0.0:
@@ -84,16 +84,48 @@ def smallest_eigenvalue_at_least(matrix, bound, work):
 
 
 @kernel
-def has_full_rank(gram, work):
-    """Whether a gram is invertible: lambda_min >= 1e-12 trace.
+def smallest_eigenvalue_at_least(matrix, bound, work):
+    """Whether lambda_min(matrix) >= bound: matrix - bound I is positive semi-definite.
 
-    The bound is above the rounding that thousands of rank-one additions leave behind, and an
-    eigenvalue below it would let least squares be wrong in every digit but a few.
+    Reads the upper triangle only. Exact for diagonal matrices, ties included.
     """
-    trace = 0.0
-    for i in range(gram.shape[0]):
-        trace += gram[i, i]
-    return trace > 0.0 and smallest_eigenvalue_at_least(gram, 1e-12 * trace, work)
+    d = matrix.shape[0]
+    for i in range(d):
+        for j in range(i, d):
+            work[i, j] = matrix[i, j]
+        work[i, i] -= bound
+    return is_semidefinite(work)
+
+
+@kernel
+def has_full_rank(gram, work):
+    """Whether a gram V is invertible, the one rank test of the package.
+
+    Every feature is measured in its own length first, so that units do not matter: the test is
+    lambda_min >= ``SINGULAR`` d for the matrix V_ij / sqrt(V_ii V_jj), whose trace is d. The bound
+    is above the rounding that thousands of rank-one additions leave behind, and an eigenvalue below
+    it would let least squares be wrong in every digit but a few. Reads the upper triangle only.
+    """
+    d = gram.shape[0]
+    for i in range(d):
+        if not gram[i, i] > 0.0:
+            return False
+    for i in range(d):
+        own = math.sqrt(gram[i, i])
+        for j in range(i + 1, d):
+            work[i, j] = gram[i, j] / own / math.sqrt(gram[j, j])
+        work[i, i] = 1.0 - SINGULAR * d
+    return is_semidefinite(work)
+
+
+@kernel
+def have_full_rank(grams):
+    """``has_full_rank`` for each of many grams."""
+    out = np.empty(grams.shape[0], dtype=np.bool_)
+    work = np.empty(grams.shape[1:])
+    for j in range(grams.shape[0]):
+        out[j] = has_full_rank(grams[j], work)
+    return out
 
 
 @kernel

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesmeta.checks import Array, InputError, array, covariance, real
-from bayesmeta.estimators.maximum import check_independent, first_variance
+from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.statistics import TaskStatistics
 
 
@@ -153,10 +153,10 @@ def _pooled(stats: TaskStatistics, noise_sd: float | None) -> tuple[Array, Array
     """One theta for all tasks, how far tasks lie from it (no less than the noise of a typical
     task's least squares), and the variance of the noise."""
     total = stats.gram.sum(axis=0)
-    check_independent(total)
+    stats.require_independent_features()
     n = len(stats)
     mean = np.linalg.solve(total, stats.moment.sum(axis=0))
-    variance = first_variance(stats, total) if noise_sd is None else noise_sd**2
+    variance = pooled_variance(stats, common=True)[0] if noise_sd is None else noise_sd**2
     noise = n * variance * np.diag(np.linalg.inv(total))
     step = np.linalg.solve(total / n, (stats.moment - stats.gram @ mean).T).T
     spread = (step**2).sum(axis=0) / max(n - 1, 1)  # noise included

@@ -16,7 +16,7 @@ from bayesmeta.checks import Array
 from bayesmeta.environment import Setting, TaskFamily, paper_family
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.fit import fit_prior
-from bayesmeta.estimators.widening import raise_eigenvalues
+from bayesmeta.estimators.moments import least_squares, raise_eigenvalues
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.runner.study import Study, grid
 from bayesmeta.simulation.played import statistics_of
@@ -117,7 +117,7 @@ def compare(settings: dict[str, Any], seed: int) -> xr.Dataset:
     low = [float(np.linalg.eigvalsh(cov)[0]) for _, cov in gaps]
     apart = [np.linalg.eigvalsh(cov - truth.cov) for _, cov in gaps]
     rng = stream(seed, "radii")
-    own = TaskStatistics(stats.gram, stats.moment).ols()
+    own = least_squares(stats)
     by_moment = np.cov(own.T) / n
     by_reml = np.linalg.inv(_information(stats, reml.prior.cov, sd))
     level = 1 - LEVEL

@@ -17,6 +17,7 @@ from bayesmeta.actions import UniformBall
 from bayesmeta.agents.roster import ROSTER
 from bayesmeta.checks import Array
 from bayesmeta.environment import Bounds, TaskFamily
+from bayesmeta.estimators.moments import least_squares
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.posterior.priors import LKJ, InverseWishart
 from bayesmeta.runner.study import Study, grid
@@ -96,7 +97,7 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     given = stats
     if which == "least squares as theta":
         sure = 1e6 * np.broadcast_to(np.eye(DIM), stats.gram.shape)
-        given = TaskStatistics(sure, 1e6 * stats.ols())
+        given = TaskStatistics(sure, 1e6 * least_squares(stats))
     problem = Problem(given, believed, prior, "fused")
     chain = draw_chain(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31)
     found = chain.draws
@@ -120,7 +121,7 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
         index = index if isinstance(index, tuple) else (index,)
         draws = found[name][(slice(None), *index)][THIN - 1 :: THIN]
         ranks.append(float((draws < truth[k]).sum()))
-    estimates = stats.ols()
+    estimates = least_squares(stats)
     error = estimates.std(axis=0, ddof=1) / np.sqrt(len(estimates))
     z: Array = (estimates.mean(axis=0) - means[0]) / error
     # along the direction in which the tasks' rewards lie, where choosing biases most

@@ -14,7 +14,7 @@ import bayesmeta as bm
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.fit import METHODS
 from bayesmeta.estimators.maximum import maximise
-from bayesmeta.estimators.widening import widening_radius
+from bayesmeta.estimators.moments import widening_radius
 from bayesmeta.theory.constants import widening_constant
 from tests.helpers import Problem, size
 

@@ -15,7 +15,7 @@ from bayesmeta.checks import InputError
 from bayesmeta.environment import Bounds, Setting
 from bayesmeta.estimators import moments as moment
 from bayesmeta.estimators.estimate import Status
-from bayesmeta.estimators.widening import raise_eigenvalues, widening_radius
+from bayesmeta.estimators.moments import raise_eigenvalues, widening_radius
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import size
 
@@ -34,7 +34,7 @@ def some_tasks(
 def after(stats: TaskStatistics) -> moment.MomentState:
     state = moment.empty(stats.dim)
     for gram, total in zip(stats.gram, stats.moment, strict=True):
-        moment.observe(*state, gram, total)
+        moment.observe(state, gram, total)
     return state
 
 
@@ -55,7 +55,7 @@ def test_streaming_equals_the_printed_formulas() -> None:
     noise = 1.7**2 / 30 * np.linalg.inv(stats.gram).sum(axis=0)
     np.testing.assert_allclose(state.mean, theta.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(
-        moment.covariance(*state, 1.7**2),
+        moment.covariance(state, 1.7**2),
         centred.T @ centred / 29 - noise,
         rtol=1e-10, atol=1e-12,
     )  # fmt: skip
@@ -98,7 +98,7 @@ def test_merging_does_not_care_for_order(
         assert found.tasks.tolist() == whole.tasks.tolist()
         np.testing.assert_allclose(found.mean, whole.mean, rtol=1e-9, atol=1e-9 / scale)
         np.testing.assert_allclose(
-            moment.covariance(*found, 1.0), moment.covariance(*whole, 1.0),
+            moment.covariance(found, 1.0), moment.covariance(whole, 1.0),
             rtol=1e-8, atol=1e-8 / scale**2,
         )  # fmt: skip
 
@@ -108,9 +108,50 @@ def test_a_singular_task_is_passed_over_and_counted() -> None:
     stats = some_tasks(np.random.default_rng(1), 5, 3, 8)
     state = after(stats)
     mean = state.mean.copy()
-    moment.observe(*state, np.diag([1.0, 1.0, 0.0]), np.ones(3))
+    moment.observe(state, np.diag([1.0, 1.0, 0.0]), np.ones(3))
     assert state.tasks.tolist() == [5, 1]
     np.testing.assert_array_equal(state.mean, mean)
+
+
+def test_ols_is_eq_9() -> None:
+    """Against NumPy's least squares on the raw data, task by task."""
+    rng = np.random.default_rng(0)
+    actions, rewards = rng.standard_normal((4, 9, 3)), rng.standard_normal((4, 9))
+    found = moment.least_squares(
+        TaskStatistics(
+            [a.T @ a for a in actions], [a.T @ x for a, x in zip(actions, rewards, strict=True)]
+        )
+    )
+    for row, a, x in zip(found, actions, rewards, strict=True):
+        np.testing.assert_allclose(row, np.linalg.lstsq(a, x)[0], rtol=1e-9)
+
+
+def test_ols_does_not_depend_on_units() -> None:
+    """Actions in tiny or huge units leave invertible grams, which must not be called singular."""
+    plain = some_tasks(np.random.default_rng(1), 2, 3, 6)
+    for unit in (1e-6, 1e6):
+        scaled = TaskStatistics(plain.gram * unit**2, plain.moment * unit)
+        np.testing.assert_allclose(
+            moment.least_squares(scaled) * unit, moment.least_squares(plain), rtol=1e-9
+        )
+
+
+def test_ols_refuses_grams_singular_up_to_rounding() -> None:
+    """Two steps in three dimensions: rounding often makes such a gram invertible, to no good."""
+    for seed in range(8):
+        short = some_tasks(np.random.default_rng(seed), 1, 3, 2)
+        with pytest.raises(InputError, match="gram of task 0 is singular"):
+            moment.least_squares(short)
+
+
+def test_ols_of_a_singular_task_is_refused_or_left_out() -> None:
+    """The task is named; asked for, its estimate is NaN and the others are there."""
+    gram = np.stack([np.eye(2), [[1.0, 1.0], [1.0, 1.0]]])
+    stats = TaskStatistics(gram, np.ones((2, 2)), tasks=("one", "two"))
+    with pytest.raises(InputError, match="gram of task 'two' is singular"):
+        moment.least_squares(stats)
+    found = moment.least_squares(stats, undetermined="nan")
+    np.testing.assert_array_equal(found, [[1.0, 1.0], [np.nan, np.nan]])
 
 
 def test_widening_radius_is_the_printed_one() -> None:
@@ -212,7 +253,7 @@ def test_covariance_is_unbiased() -> None:
             [
                 np.concatenate(
                     [
-                        (moment.covariance(*state, variance) - truth)[np.triu_indices(2)],
+                        (moment.covariance(state, variance) - truth)[np.triu_indices(2)],
                         state.mean - 1.0,
                     ]
                 )

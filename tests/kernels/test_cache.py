@@ -15,7 +15,7 @@ COUNT = """
 import numpy as np
 from bayesmeta.estimators import moments as moment
 state = moment.empty(2)
-moment.observe(*state, np.eye(2), np.ones(2))
+moment.observe(state, np.eye(2), np.ones(2))
 print(int(state.tasks[0]), sum(moment.observe.stats.cache_hits.values()))
 """
 

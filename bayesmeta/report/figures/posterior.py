@@ -85,6 +85,7 @@ def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
     estimate of the prior: here the doubt about the prior is in the bars and the band."""
     import xarray as xr
 
+    from bayesmeta.estimators.moments import least_squares
     from bayesmeta.posterior.predictive import add_theta, task_means
     from bayesmeta.statistics import TaskStatistics
 
@@ -99,8 +100,7 @@ def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
     theta = few["posterior"].to_dataset()["theta"].values.reshape(-1, data.sizes["task"], d)
     low, high = np.quantile(theta, [0.025, 0.975], axis=0)
     stats = TaskStatistics(data["gram"].values, data["moment"].values)
-    good, own = stats.determined(), np.full(stats.moment.shape, np.nan)
-    own[good] = TaskStatistics(stats.gram[good], stats.moment[good]).ols()
+    own = least_squares(stats, undetermined="nan")
     mu, sd = (thin[name].values.reshape(-1, d) for name in ("mu", "sd"))
     rng = np.random.default_rng(0)
     new = mu + sd * rng.standard_normal(mu.shape)  # of one more task, each coefficient by itself

@@ -124,13 +124,11 @@ def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
     interval under the estimated prior, whose mean and 95% range are the line and the band.
     """
     from bayesmeta.estimators.fit import task_posteriors
-    from bayesmeta.statistics import TaskStatistics
+    from bayesmeta.estimators.moments import least_squares
 
     mean, cov = task_posteriors(stats, estimate)
     sd = np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
-    own = np.full_like(mean, np.nan)
-    good = stats.determined()
-    own[good] = TaskStatistics(stats.gram[good], stats.moment[good]).ols()
+    own = least_squares(stats, undetermined="nan")
     order = evenly(mean[:, -1])
     half = 1.96 * np.sqrt(np.maximum(np.diag(estimate.prior.cov), 0.0))
     band = np.stack([estimate.prior.mean - half, estimate.prior.mean + half])
