@@ -8,13 +8,27 @@ from functools import cached_property
 import numpy as np
 
 from bayesmeta.checks import Array, InputError, array, covariance, real
+from bayesmeta.display import html_table, moments_table, text_table
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GaussianPrior:
     """The prior N(mu, Sigma) of a task's parameter theta.
 
-    ``cov`` may be singular: every update below uses a square root of it, never its inverse.
+    Parameters
+    ----------
+    mean : array_like, shape (d,)
+        mu.
+    cov : array_like, shape (d, d)
+        Sigma. It may be singular: every update uses a square root of it, never its inverse.
+
+    Examples
+    --------
+    >>> GaussianPrior(mean=[1.0, 0.0], cov=[[1.0, 0.6], [0.6, 4.0]])
+    GaussianPrior, d = 2
+        mean  sd  corr x1
+    x1     1   1
+    x2     0   2      0.3
     """
 
     mean: Array
@@ -43,7 +57,14 @@ class GaussianPrior:
 
     @property
     def dim(self) -> int:
+        """The number of features, d."""
         return int(self.mean.shape[0])
+
+    def __repr__(self) -> str:
+        return text_table(f"GaussianPrior, d = {self.dim}", *moments_table(self.mean, self.cov))
+
+    def _repr_html_(self) -> str:
+        return html_table(f"GaussianPrior, d = {self.dim}", *moments_table(self.mean, self.cov))
 
     @cached_property
     def cholesky(self) -> Array:
@@ -56,7 +77,7 @@ class GaussianPrior:
         return lower_root(self.cov)
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Array:
-        """Draws of theta, shape (dim,) or (size, dim)."""
+        """Draws of theta, shape (d,) or (size, d)."""
         shape = (self.dim,) if size is None else (size, self.dim)
         return self.mean + rng.standard_normal(shape) @ self.cholesky.T
 
@@ -66,10 +87,29 @@ class GaussianPrior:
         return GaussianPrior(self.mean, self.cov + radius * np.eye(self.dim))
 
     def posterior(self, gram: Array, moment: Array, noise_sd: float) -> tuple[Array, Array]:
-        """Mean and covariance of theta given data, eq. (4); batched over leading axes.
+        """Mean and covariance of theta given data, eq. (4).
 
         Written with Sigma = L L' as Sigma_t = L (I + L' V L / sigma^2)^-1 L', which is eq. (4)
         where Sigma is invertible and remains right where it is not.
+
+        Parameters
+        ----------
+        gram : array, shape (..., d, d)
+            V = A'A of the steps of a task; leading axes are a batch of tasks.
+        moment : array, shape (..., d)
+            A'x of the same steps.
+        noise_sd : float
+            sigma.
+
+        Returns
+        -------
+        mean, cov : arrays, shapes (..., d) and (..., d, d)
+
+        Examples
+        --------
+        >>> prior = GaussianPrior(mean=[0.0], cov=[[1.0]])
+        >>> prior.posterior(gram=[[3.0]], moment=[6.0], noise_sd=1.0)
+        (array([1.5]), array([[0.25]]))
         """
         variance = real("noise_sd", noise_sd, above=0.0) ** 2
         gram, moment = np.asarray(gram, float), np.asarray(moment, float)

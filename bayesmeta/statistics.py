@@ -19,12 +19,36 @@ LOST = 1e-11
 """What of a sum of squares may be left when the rewards' level is taken off it."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TaskStatistics:
-    """Statistics of n tasks: V = A'A, A'x, the number of steps and the sum of x^2 of each.
+    """What the rewards of n tasks leave behind for an estimator of (mu, Sigma).
 
-    Sufficient for (mu, Sigma) with known noise, and with ``count`` and ``energy`` also for unknown
-    noise. A gram may be singular. ``tasks`` and ``features`` are labels, kept for tables and plots.
+    Sufficient with known noise, and with ``count`` and ``energy`` also for unknown noise. Most
+    users make it from a table (``from_frame``) or from arrays in long format (``from_arrays``).
+
+    Parameters
+    ----------
+    gram : array_like, shape (n, d, d)
+        V = A'A of each task, A being its actions (features) row by row; it may be singular.
+    moment : array_like, shape (n, d)
+        A'x of each task, x being its rewards.
+    count : array_like, shape (n,), optional
+        Steps of each task.
+    energy : array_like, shape (n,), optional
+        Sum of squared rewards of each task, x'x.
+    tasks, features : sequences of labels, optional
+        Kept for tables and plots.
+
+    Examples
+    --------
+    >>> stats = TaskStatistics.from_arrays(
+    ...     task=["a", "a", "b"], reward=[1.0, 2.0, 3.0], features=[[1.0], [2.0], [1.0]]
+    ... )
+    >>> stats
+    TaskStatistics: 2 tasks, d = 1, 3 rows
+    >>> stats.moment
+    array([[5.],
+           [3.]])
     """
 
     gram: Array
@@ -81,6 +105,11 @@ class TaskStatistics:
     def __len__(self) -> int:
         return int(self.moment.shape[0])
 
+    def __repr__(self) -> str:
+        rows = "" if self.count is None else f", {int(self.count.sum())} rows"
+        named = "" if self.features is None else f" ({', '.join(map(str, self.features)):.60})"
+        return f"TaskStatistics: {len(self)} tasks, d = {self.dim}{named}{rows}"
+
     @property
     def dim(self) -> int:
         return int(self.moment.shape[1])
@@ -100,10 +129,29 @@ class TaskStatistics:
 
     @classmethod
     def from_arrays(
-        cls, task: ArrayLike, reward: ArrayLike, features: ArrayLike,
+        cls,
+        task: ArrayLike,
+        reward: ArrayLike,
+        features: ArrayLike,
         names: Sequence[str] | None = None,
-    ) -> TaskStatistics:  # fmt: skip
-        """From long format: the task, the reward and the (rows, d) features of every step."""
+    ) -> TaskStatistics:
+        """From long format, a row for every step.
+
+        Parameters
+        ----------
+        task : array_like, shape (rows,)
+            Which task a row belongs to: any labels.
+        reward : array_like, shape (rows,)
+            x.
+        features : array_like, shape (rows, d)
+            The action taken, row by row of A.
+        names : sequence of str, optional
+            Labels of the features.
+
+        Returns
+        -------
+        TaskStatistics
+        """
         labels = np.asarray(task)
         rewards = array("reward", reward, (None,))
         rows = array("features", features, (len(rewards), None))
@@ -127,12 +175,35 @@ class TaskStatistics:
 
     @classmethod
     def from_frame(
-        cls, frame: DataFrame, task: str, reward: str, features: Sequence[str],
+        cls,
+        frame: DataFrame,
+        task: str,
+        reward: str,
+        features: Sequence[str],
         intercept: bool = False,
-    ) -> TaskStatistics:  # fmt: skip
-        """From a long-format table: a task column, a reward column, feature columns.
+    ) -> TaskStatistics:
+        """From a pandas table with a row for every step.
 
-        ``intercept`` adds a first feature that is always 1.
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        task, reward : str
+            The columns that say which task a row belongs to, and its reward.
+        features : sequence of str
+            The columns of the features.
+        intercept : bool
+            Whether to add a first feature, "intercept", that is always 1.
+
+        Returns
+        -------
+        TaskStatistics
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"shop": ["a", "a", "b"], "price": [1, 2, 3], "sales": [5, 4, 2]})
+        >>> TaskStatistics.from_frame(frame, "shop", "sales", ["price"], intercept=True)
+        TaskStatistics: 2 tasks, d = 2 (intercept, price), 3 rows
         """
         if not hasattr(frame, "columns"):
             raise InputError(f"frame must be a pandas DataFrame, got {type(frame).__name__}")

@@ -93,9 +93,10 @@ def importers(of: str) -> set[str]:
 
 
 ORDER = (
-    ("checks", "streams", "gaussian", "statistics"),
+    ("checks", "streams", "display"),
     ("kernels",),
-    ("actions", "environment", "theory"),
+    ("gaussian", "statistics", "actions"),
+    ("theory", "environment"),
     ("runner",),
     ("estimators",),
     ("posterior",),

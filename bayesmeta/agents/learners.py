@@ -50,6 +50,20 @@ class Learner(Protocol):
         """The prior for the next task."""
 
 
+PARTS = ("all_steps", "start", "observe", "estimate")
+"""What a learner has."""
+
+
+def missing_parts(learner: object) -> list[str]:
+    """The parts of a learner that an object lacks."""
+    return [
+        part
+        for part in PARTS
+        if not hasattr(learner, part)
+        or (part != "all_steps" and not callable(getattr(learner, part)))
+    ]
+
+
 @dataclass(frozen=True)
 class Given:
     """A prior fixed from the start: no learning.

@@ -1,120 +1,125 @@
-"""The roster: one row per algorithm."""
+"""The roster: one row for each algorithm, the paper's and ours. A new algorithm is one more row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from bayesmeta.agents.exploration import Exploration, Rule, no_exploration, rescue, until_eigenvalue
+from bayesmeta.agents.agent import Agent
+from bayesmeta.agents.exploration import no_exploration, rescue, until_eigenvalue
 from bayesmeta.agents.learners import (
     KNOWN,
     KNOWN_MEAN,
     UNKNOWN,
     Given,
-    Learner,
     Likelihood,
     Moments,
     Posterior,
 )
 from bayesmeta.agents.policies import Policy, bayes_ucb, greedy, thompson, v_ids
-from bayesmeta.checks import InputError, of_type, one_of, whole
-from bayesmeta.environment import Setting
-from bayesmeta.streams import ENVIRONMENT
+from bayesmeta.checks import InputError, of_type, one_of
 
 
-@dataclass(frozen=True)
-class Agent:
-    """A row: what is played inside a task, when it explores, and where its prior comes from.
-
-    ``reference`` names the row that relative regret, eq. (2), is measured against: the same
-    policy with the same exploration and the true prior. The first ``warmup`` tasks (N_0; None is
-    d^3, as in Section 6) are played with ``warmup_policy`` (None: the agent's own) and the prior
-    of ``warmup_prior``. An agent's randomness is keyed by its name.
-    """
-
-    name: str
-    policy: Policy
-    exploration: Exploration
-    learner: Learner
-    reference: str
-    warmup: int | None = 0
-    warmup_policy: Policy | None = None
-    warmup_prior: Learner = UNKNOWN
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.name or "/" in self.name or self.name == ENVIRONMENT:
-            raise InputError(
-                f"an agent cannot be called {self.name!r}: its randomness is keyed by its name, "
-                f"which must not be empty, contain '/' or be {ENVIRONMENT!r}"
-            )
-        of_type("policy", self.policy, Policy, "call a maker such as thompson()")
-        made = "call a maker such as no_exploration()"
-        of_type("exploration", self.exploration, Exploration, made)
-        if isinstance(self.learner, type) or not hasattr(self.learner, "estimate"):
-            raise InputError(
-                f"learner of agent {self.name} must provide start, observe and estimate, such as "
-                f"KNOWN or Moments(widening=1.0), got {self.learner!r}"
-            )
-        if self.warmup is not None:
-            whole(f"warmup of agent {self.name}", self.warmup)
-        opens = self.exploration.rule in (Rule.FIRST_STEPS, Rule.UNTIL_EIGENVALUE)
-        if isinstance(self.learner, Moments) and not self.learner.all_steps and not opens:
-            raise InputError(
-                f"agent {self.name} learns from its opening exploration but never explores then; "
-                "give it first_steps or until_eigenvalue, or Moments(all_steps=True)"
-            )
-
-    def warmup_tasks(self, setting: Setting) -> int:
-        """N_0 for this setting."""
-        return setting.dim**3 if self.warmup is None else self.warmup
+def _known(name: str, policy: Policy, note: str) -> Agent:
+    """A policy with the true prior and no exploration, its own reference."""
+    return Agent(name, policy, no_exploration(), KNOWN, reference=name, note=note)
 
 
-def _rows(suffix: str, policy: Policy) -> list[Agent]:
+def _paper(suffix: str, policy: Policy) -> list[Agent]:
     """The paper's rows (Section 6) with one policy inside."""
-    known, explored, rescued = f"K{suffix}", f"K{suffix}_tau", f"K{suffix}_rescue"
-    never, until, last = no_exploration(), until_eigenvalue(0.03), rescue()
-    theory, everything = Moments(widening=10.0), Moments(all_steps=True, widening=1.0)
-    return [
-        Agent(known, policy, never, KNOWN, known, note="knows the prior"),
-        Agent(f"KM{suffix}", policy, never, KNOWN_MEAN, known, note="knows the prior mean"),
-        Agent(f"UK{suffix}", policy, never, UNKNOWN, known, note="knows nothing, learns nothing"),
-        Agent(f"Th-M{suffix}_tau", policy, until, theory, explored, warmup=None,
-              note="learns the prior from its exploration steps, as the theory has it"),
-        Agent(f"All-M{suffix}_tau", policy, until, everything, explored, warmup=None,
-              note="explores as Th does, learns the prior from all steps"),
-        Agent(f"All-M{suffix}", policy, last, everything, rescued, warmup=None,
-              note="learns from all steps; explores only where these do not determine theta"),
-        Agent(explored, policy, until, KNOWN, explored, note="knows the prior, explores as Th"),
-        Agent(rescued, policy, last, KNOWN, rescued, note="knows the prior, explores as All"),
-    ]  # fmt: skip
+    oracle = _known(f"K{suffix}", policy, "knows the prior")
+    explored = replace(
+        oracle,
+        name=f"K{suffix}_tau",
+        exploration=until_eigenvalue(0.03),
+        reference=f"K{suffix}_tau",
+        note="knows the prior, explores as Th",
+    )
+    rescued = replace(
+        oracle,
+        name=f"K{suffix}_rescue",
+        exploration=rescue(),
+        reference=f"K{suffix}_rescue",
+        note="knows the prior, explores as All",
+    )
+    theory = replace(
+        explored,
+        name=f"Th-M{suffix}_tau",
+        learner=Moments(widening=10.0),
+        warmup=None,
+        note="learns the prior from its exploration steps, as the theory has it",
+    )
+    everything = replace(
+        rescued,
+        name=f"All-M{suffix}",
+        learner=Moments(all_steps=True, widening=1.0),
+        warmup=None,
+        note="learns from all steps; explores only where these do not determine theta",
+    )
+    both = replace(
+        theory,
+        name=f"All-M{suffix}_tau",
+        learner=everything.learner,
+        note="explores as Th does, learns the prior from all steps",
+    )
+    mean = replace(oracle, name=f"KM{suffix}", learner=KNOWN_MEAN, note="knows the prior mean")
+    nothing = replace(
+        oracle, name=f"UK{suffix}", learner=UNKNOWN, note="knows nothing, learns nothing"
+    )
+    return [oracle, mean, nothing, theory, both, everything, explored, rescued]
 
 
-def _ours(everything: Agent) -> list[Agent]:
-    """Rows that are not the paper's: likelihood learners, and what makes a comparison fair."""
-    never = no_exploration()
+def _ours(oracle: Agent, everything: Agent) -> list[Agent]:
+    """Rows that are not the paper's: likelihood and posterior learners, and what makes a
+    comparison with them fair."""
+    likelihood = replace(
+        oracle,
+        name="REML-TS",
+        learner=Likelihood(),
+        warmup=10,
+        note="ours: learns the prior by restricted likelihood from all steps",
+    )
+    posterior = replace(
+        oracle,
+        name="HB-TS",
+        learner=Posterior(),
+        note="ours: plays each task with a prior drawn from its posterior",
+    )
+    scaled = [
+        replace(
+            oracle,
+            name=f"KTS_x{factor:g}",
+            learner=Given(scale=factor),
+            note=f"KTS with its prior covariance times {factor:g}",
+        )
+        for factor in (0.5, 0.2, 0.05)
+    ]
     return [
-        Agent("REML-TS", thompson(), never, Likelihood(), "KTS", warmup=10,
-              note="ours: learns the prior by restricted likelihood from all steps"),
-        Agent("ML-TS", thompson(), never, Likelihood(restricted=False), "KTS", warmup=10,
-              note="ours: learns the prior by likelihood from all steps"),
-        Agent("HB-TS", thompson(), never, Posterior(), "KTS",
-              note="ours: plays each task with a prior drawn from its posterior"),
-        Agent("HB-mean-TS", thompson(), never, Posterior(average=True), "KTS",
-              note="ours: plays with the posterior predictive distribution of theta"),
+        likelihood,
+        replace(
+            likelihood,
+            name="ML-TS",
+            learner=Likelihood(restricted=False),
+            note="ours: learns the prior by likelihood from all steps",
+        ),
+        posterior,
+        replace(
+            posterior,
+            name="HB-mean-TS",
+            learner=Posterior(average=True),
+            note="ours: plays with the posterior predictive distribution of theta",
+        ),
         replace(everything, name="All-MTS_w10", warmup=10, note="All-MTS after ten tasks, not d^3"),
-        Agent("KGreedy", greedy(), never, KNOWN, "KGreedy", note="knows the prior, never explores"),
-        Agent("KUCB", bayes_ucb(), never, KNOWN, "KUCB", note="knows the prior, Bayes-UCB"),
-        *[
-            Agent(f"KTS_x{c:g}", thompson(), never, Given(scale=c), "KTS",
-                  note=f"KTS with its prior covariance times {c:g}")
-            for c in (0.5, 0.2, 0.05)
-        ],
-    ]  # fmt: skip
+        _known("KGreedy", greedy(), "knows the prior, never explores"),
+        _known("KUCB", bayes_ucb(), "knows the prior, Bayes-UCB"),
+        *scaled,
+    ]
 
 
-_PAPER = {row.name: row for row in [*_rows("TS", thompson()), *_rows("IDS", v_ids())]}
-ROSTER: dict[str, Agent] = _PAPER | {row.name: row for row in _ours(_PAPER["All-MTS"])}
+_PAPER = {row.name: row for row in [*_paper("TS", thompson()), *_paper("IDS", v_ids())]}
+ROSTER: dict[str, Agent] = _PAPER | {
+    row.name: row for row in _ours(_PAPER["KTS"], _PAPER["All-MTS"])
+}
 """Every row by name."""
 
 OURS = ("REML-TS", "ML-TS")
@@ -133,7 +138,7 @@ def find_agents(names: str | Iterable[str]) -> list[Agent]:
 
 
 def with_references(agents: Agent | str | Iterable[Agent | str]) -> list[Agent]:
-    """The agents, given as rows or by name, and whatever rows they are measured against."""
+    """The agents, given as rows or by name, and the rows they are measured against."""
     given = [agents] if isinstance(agents, (Agent, str)) else list(agents)
     rows = [find_agents(row)[0] if isinstance(row, str) else row for row in given]
     for row in rows:

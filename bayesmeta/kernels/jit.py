@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numba
@@ -33,5 +34,18 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None:
         file._source_stamp = STAMP
+        file._load_index = partial(_index_or_nothing, file._load_index)
     out: Callable[..., Any] = compiled
     return out
+
+
+def _index_or_nothing(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
+    """The index of compiled versions; empty where it names a class that no longer exists.
+
+    The index names the NamedTuples that kernels take. One left behind by an earlier version of the
+    package, in which they had other names, cannot be read: then everything is compiled anew.
+    """
+    try:
+        return load()
+    except (AttributeError, ImportError):
+        return {}

@@ -1,0 +1,120 @@
+"""A row of the roster: policy, exploration rule, learner, and what it is measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bayesmeta.agents.exploration import Exploration, Rule
+from bayesmeta.agents.learners import UNKNOWN, Learner, Moments, missing_parts
+from bayesmeta.agents.policies import Policy
+from bayesmeta.checks import InputError, of_type, whole
+from bayesmeta.display import html_table
+from bayesmeta.environment import Setting
+from bayesmeta.streams import ENVIRONMENT
+
+
+@dataclass(frozen=True, repr=False)
+class Agent:
+    """One algorithm: a policy, an exploration rule and a learner that provides its prior.
+
+    Parameters
+    ----------
+    name : str
+        Also keys the agent's random stream.
+    policy : Policy
+        What is played inside a task, such as ``thompson()``.
+    exploration : Exploration
+        When a step explores, such as ``no_exploration()``.
+    learner : Learner
+        Where the prior comes from, such as ``KNOWN`` or ``Moments(widening=1.0)``.
+    reference : str
+        The row that relative regret, eq. (2), is measured against: the same policy with the same
+        exploration and the true prior.
+    warmup : int or None
+        N_0: so many tasks are played before what was learned is used; None is d^3, as in Section 6.
+    warmup_policy : Policy, optional
+        What plays them; the agent's own policy by default.
+    warmup_prior : Learner
+        The prior they are played with.
+    note : str
+        What the row is, in a few words.
+
+    Examples
+    --------
+    >>> from bayesmeta.agents import KNOWN, no_exploration, thompson
+    >>> Agent("KTS", thompson(), no_exploration(), KNOWN, reference="KTS")
+    Agent KTS
+    plays         thompson
+    explores      none
+    learns        Given(mean='known', cov='known', scale=1.0)
+    warm-up       0 tasks
+    compared with KTS
+    """
+
+    name: str
+    policy: Policy
+    exploration: Exploration
+    learner: Learner
+    reference: str
+    warmup: int | None = 0
+    warmup_policy: Policy | None = None
+    warmup_prior: Learner = UNKNOWN
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name or "/" in self.name or self.name == ENVIRONMENT:
+            raise InputError(
+                f"an agent cannot be called {self.name!r}: its randomness is keyed by its name, "
+                f"which must not be empty, contain '/' or be {ENVIRONMENT!r}"
+            )
+        of_type("policy", self.policy, Policy, "call a maker such as thompson()")
+        made = "call a maker such as no_exploration()"
+        of_type("exploration", self.exploration, Exploration, made)
+        for part in ("learner", "warmup_prior"):
+            _check_learner(f"{part} of agent {self.name}", getattr(self, part))
+        if self.warmup is not None:
+            whole(f"warmup of agent {self.name}", self.warmup)
+        opens = self.exploration.rule in (Rule.FIRST_STEPS, Rule.UNTIL_EIGENVALUE)
+        if isinstance(self.learner, Moments) and not self.learner.all_steps and not opens:
+            raise InputError(
+                f"agent {self.name} learns from its opening exploration but never explores then; "
+                "give it first_steps or until_eigenvalue, or Moments(all_steps=True)"
+            )
+
+    def warmup_tasks(self, setting: Setting) -> int:
+        """N_0 for this setting."""
+        return setting.dim**3 if self.warmup is None else self.warmup
+
+    def _rows(self) -> list[list[str]]:
+        warmup = "d^3 tasks" if self.warmup is None else f"{self.warmup} tasks"
+        rows = [
+            ["plays", self.policy.scheme.name.lower()],
+            ["explores", self.exploration.rule.name.lower()],
+            ["learns", repr(self.learner)],
+            ["warm-up", warmup],
+            ["compared with", self.reference],
+        ]
+        return rows + ([["note", self.note]] if self.note else [])
+
+    def __repr__(self) -> str:
+        lines = [f"{name:<14}{value}" for name, value in self._rows()]
+        return "\n".join([f"Agent {self.name}", *lines])
+
+    def _repr_html_(self) -> str:
+        return html_table(f"Agent {self.name}", ["part", "what it is"], self._rows())
+
+
+def _check_learner(name: str, learner: object) -> None:
+    """Refuse what lacks a part of a learner, naming the part."""
+    if isinstance(learner, type):
+        raise InputError(
+            f"{name} must be an object, got the class {learner.__name__}; call it, as in "
+            f"{learner.__name__}()"
+        )
+    missing = missing_parts(learner)
+    if missing:
+        raise InputError(
+            f"{name} lacks {', '.join(missing)}; a learner has the property all_steps and the "
+            "methods start, observe and estimate (bayesmeta.agents.Learner), as KNOWN and "
+            f"Moments(widening=1.0) do; got {learner!r:.80}"
+        )
