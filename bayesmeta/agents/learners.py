@@ -68,8 +68,14 @@ def missing_parts(learner: object) -> list[str]:
 class Given:
     """A prior fixed from the start: no learning.
 
-    ``mean`` is "known" (mu_*) or "zero"; ``cov`` is "known" (Sigma_*) or "bound" (lambda_max I),
-    multiplied by ``scale``.
+    Parameters
+    ----------
+    mean : {"known", "zero"}
+        mu_*, or 0.
+    cov : {"known", "bound"}
+        Sigma_*, or lambda_max I, its upper bound of Assumption 2.
+    scale : float
+        Multiplies the covariance.
     """
 
     mean: str = "known"
@@ -127,8 +133,12 @@ class MomentMemory(NamedTuple):
 class Moments:
     """Algorithm 2: mean and bias-corrected covariance of OLS estimates, widened, eqs. (9)-(12).
 
-    ``all_steps`` uses every step of a task, otherwise only its opening exploration, as the theory
-    has it. ``widening`` is c_w; None is the theoretical constant.
+    Parameters
+    ----------
+    all_steps : bool
+        Whether to use every step of a task, or only its opening exploration, as the theory has it.
+    widening : float, optional
+        c_w; None is the theoretical constant.
     """
 
     all_steps: bool = False
@@ -193,8 +203,15 @@ class Likelihood:
     """The prior of largest (restricted) likelihood, from all steps of all tasks.
 
     The likelihood is unharmed by adaptive choices of actions, so no step need be forced, and a task
-    need not determine its theta. Refits whenever the tasks have grown by the factor ``growth``: the
-    total cost stays linear in their number.
+    need not determine its theta.
+
+    Parameters
+    ----------
+    restricted : bool
+        REML, or else maximum likelihood.
+    growth : float
+        Fits again whenever the tasks have grown by this factor, so that the total cost stays linear
+        in their number.
     """
 
     restricted: bool = True
@@ -252,11 +269,19 @@ class Posterior:
     """A posterior of (mu, Sigma) from all steps of all tasks, by MCMC.
 
     Every task is played with a prior drawn from it, so that not knowing the prior makes an agent
-    explore; or, with ``average``, with the moments of the predictive distribution of theta: the
-    posterior mean of mu, and that of Sigma plus the posterior covariance of mu. Before any task mu
-    is N(0, b^2 I) and the standard deviations of Sigma are half-normal(s), where b and s^2 are the
-    bounds of Assumptions 3 and 2 that the agent is told; correlation matrices are uniform. Refits
-    whenever the tasks have grown by the factor ``growth``, started where the last fit ended.
+    explore. Before any task mu is N(0, b^2 I) and the standard deviations of Sigma are
+    half-normal(s), where b and s^2 are the bounds of Assumptions 3 and 2 that the agent is told;
+    correlation matrices are uniform.
+
+    Parameters
+    ----------
+    average : bool
+        Play with the moments of the predictive distribution of theta instead: the posterior mean of
+        mu, and that of Sigma plus the posterior covariance of mu.
+    growth : float
+        Fits again whenever the tasks have grown by this factor, started where the last fit ended.
+    draws, tune : int
+        Of the one chain of each fit.
     """
 
     average: bool = False

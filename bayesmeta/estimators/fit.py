@@ -31,22 +31,58 @@ def fit_prior(
 ) -> PriorEstimate:
     """Estimate the prior N(mu, Sigma) of the parameters of tasks.
 
-    ``moment``          mean and bias-corrected covariance of least squares, eqs. (9)-(11)
-    ``moment-widened``  the same with eq. (12); needs ``horizon`` (T), and ``widening`` (c_w) or,
-                        for the theoretical constant, ``bounds``
-    ``moment-clipped``  the same with negative eigenvalues set to zero
-    ``gls``             the mean weighted by (Sigma + sigma^2 V_j^-1)^-1, for ``cov`` given, or
-                        estimated by reml
-    ``ml``, ``reml``    maximum and restricted maximum likelihood
-    ``split``           cross-covariance of least squares from two halves of the steps of each task:
-                        ``stats`` is the pair, such as (from_frame(odd), from_frame(even)), whose
-                        tasks are matched by their labels; unbiased whatever the noise
+    Parameters
+    ----------
+    stats : TaskStatistics, or a pair of them for ``method="split"``
+        What the tasks leave behind.
+    noise_sd : float, optional
+        sigma; where None the noise is estimated, from pooled residuals by the moments, jointly with
+        the prior by ``ml`` and ``reml``.
+    method : str
+        ``"moment"``
+            mean and bias-corrected covariance of least squares, eqs. (9)-(11)
+        ``"moment-widened"``
+            the same with eq. (12); needs ``horizon``, and ``widening`` or ``bounds``
+        ``"moment-clipped"``
+            the same with negative eigenvalues set to zero
+        ``"ml"``, ``"reml"``
+            maximum and restricted maximum likelihood
+        ``"gls"``
+            the mean weighted by (Sigma + sigma^2 V_j^-1)^-1, Sigma being ``cov``, or estimated by
+            ``reml``
+        ``"split"``
+            cross-covariance of least squares from two halves of the steps of each task; tasks are
+            matched by their labels; unbiased whatever the noise
+    cov : array_like, shape (d, d), optional
+        Sigma, for ``gls``.
+    widening : float, optional
+        c_w of eq. (12); the theoretical constant where None.
+    horizon : int, optional
+        T of eq. (12), the steps of a task.
+    bounds : Bounds, optional
+        Those of Assumptions 1-3, for the theoretical c_w.
+    limit : int
+        Steps after which the search of ``ml`` and ``reml`` stops.
+    threads : int
+        Threads of that search.
 
-    ``noise_sd`` None: the noise is estimated, from pooled residuals, or jointly by ml and reml.
-    ``bounds`` are those of Assumptions 1-3 (``bm.Bounds``); ``limit`` stops the search of ml and
-    reml after so many steps; ``threads`` work on their tasks side by side. Without count and energy
-    there is no log-likelihood. Standard errors of the covariance: for moments and split
-    from how the tasks' contributions spread, for ml and reml from the expected information.
+    Returns
+    -------
+    PriorEstimate
+        The prior, how it came about (``status``), and standard errors: of the covariance, by the
+        moments and split from how the tasks' contributions spread, by ``ml`` and ``reml`` from the
+        expected information. Without ``count`` and ``energy`` there is no log-likelihood.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> theta = rng.normal(2.0, 1.0, size=50)  # fifty tasks, one feature that is always 1
+    >>> rewards = theta.repeat(4) + 0.5 * rng.standard_normal(200)
+    >>> stats = TaskStatistics.from_arrays(np.arange(50).repeat(4), rewards, np.ones((200, 1)))
+    >>> estimate = fit_prior(stats, method="reml")
+    >>> estimate.prior.mean.round(2), estimate.prior.cov.round(2), round(estimate.noise_sd, 2)
+    (array([2.11]), array([[0.79]]), 0.53)
     """
     one_of("method", method, METHODS)
     own = {"cov": (cov, "gls")} | {
@@ -75,9 +111,24 @@ def fit_prior(
 
 
 def task_posteriors(stats: TaskStatistics, estimate: PriorEstimate) -> tuple[Array, Array]:
-    """Empirical Bayes, eq. (4): mean and covariance of every theta_j given its data and prior.
+    """Empirical Bayes, eq. (4): every theta_j given its data, as if the estimated prior were known.
 
-    As if the estimated prior were known: its own uncertainty is not in them.
+    Parameters
+    ----------
+    stats : TaskStatistics
+    estimate : PriorEstimate
+        From ``fit_prior``; its own uncertainty is not in the result.
+
+    Returns
+    -------
+    mean, cov : arrays, shapes (n, d) and (n, d, d)
+
+    Examples
+    --------
+    >>> stats = TaskStatistics(gram=[[[4.0]], [[4.0]]], moment=[[4.0], [12.0]])
+    >>> mean, cov = task_posteriors(stats, fit_prior(stats, noise_sd=1.0, method="moment"))
+    >>> mean.ravel().round(2)  # least squares has 1 and 3
+    array([1.12, 2.88])
     """
     if not estimate.usable:
         raise InputError(f"this estimate is no prior: {estimate.status.value}")
