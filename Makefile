@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 OUT ?= results/figure1
 
-.PHONY: help setup reproduce test lint notebooks bench lock record
+.PHONY: help setup reproduce test quick lint notebooks bench lock record
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -25,6 +25,9 @@ reproduce: setup  ## run the paper's experiment and draw Figure 1 (OUT=folder)
 
 test: setup lint  ## lint, type check, and all tests, notebooks included
 	$(PYTHON) -m pytest
+
+quick: setup lint  ## lint, type check, and the fast tests: about a minute
+	$(PYTHON) -m pytest -m "not slow"
 
 lint: setup  ## ruff and mypy
 	.venv/bin/ruff check .
