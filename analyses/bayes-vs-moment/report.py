@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import binomtest, t
 
-from bayesmeta.report.figures.posterior import figure_compared
+from bayesmeta.report.figures.compared import figure_compared
 from bayesmeta.report.markdown import from_interval, table, write_block
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.simulation.records import read_record

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import binomtest
 
-from bayesmeta.report.figures.style import figure_estimators
+from bayesmeta.report.figures.estimators import figure_estimators
 from bayesmeta.report.markdown import table, write_block
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.simulation.records import read_record

@@ -12,7 +12,7 @@ import xarray as xr
 from bayesmeta.agents.roster import BAYESIAN, FIGURE_1, OURS, ROSTER
 from bayesmeta.environment import paper_family
 from bayesmeta.report.figure1 import with_recorded
-from bayesmeta.report.figures.style import figure_1
+from bayesmeta.report.figures.figure1 import figure_1
 from bayesmeta.report.markdown import from_interval, table, with_ends, write_block
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.simulation.records import cumulative, read_record, settings_of
