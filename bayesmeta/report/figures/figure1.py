@@ -75,6 +75,8 @@ def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
         points = np.geomspace(start, last, 8)[1:]
         ends = _lines(axes, error.sel(task=error.task >= start), shown, points)
         low, high = axes.get_ylim()
+        if high < 2 * low:  # an error that does not change
+            low, high = low / 1.5, 1.5 * high
         axes.set_ylim(low * (low / high) ** 0.06, high)  # room for the words on warm-ups
         _warmups(axes, warmups)
         clean(axes, title)
