@@ -101,8 +101,10 @@ def values(records: dict[str, xr.Dataset]) -> dict[str, Any]:
         "ours": OURS,
         "bayesian": BAYESIAN,
         "agents": agents,
-        "sizes": {name: (record.sizes["run"], settings_of(record)["tasks"])
-                  for name, record in records.items()},
+        "sizes": {
+            name: (record.sizes["run"], settings_of(record)["tasks"])
+            for name, record in records.items()
+        },
         "seeds": {name: settings_of(record)["seed"] for name, record in records.items()},
         "warmup": ROSTER["REML-TS"].warmup,
         "orderings": found,
@@ -124,7 +126,7 @@ def values(records: dict[str, xr.Dataset]) -> dict[str, Any]:
             for name in LEARNERS
         },
         "ids_draws": ROSTER["KIDS"].policy.posterior_draws,
-    }  # fmt: skip
+    }
 
 
 def readme(records: dict[str, xr.Dataset]) -> str:
@@ -159,27 +161,48 @@ def agents_csv(records: dict[str, xr.Dataset]) -> str:
 def orderings_csv(records: dict[str, xr.Dataset]) -> str:
     """Every statement of Section 6, judged on its own runs and on those of the figure."""
     rows = [
-        [name, records[name].sizes["run"], one.statement, one.span, one.measure, *one.value,
-         one.verdict]
+        [
+            name,
+            records[name].sizes["run"],
+            one.statement,
+            one.span,
+            one.measure,
+            *one.value,
+            one.verdict,
+        ]
         for name in ("orderings", "figure1")
         for one in orderings(records[name])
-    ]  # fmt: skip
-    header = ["record", "runs", "statement", "over", "number that must be negative", "value", "low",
-              "high", "verdict"]  # fmt: skip
+    ]
+    header = [
+        "record",
+        "runs",
+        "statement",
+        "over",
+        "number that must be negative",
+        "value",
+        "low",
+        "high",
+        "verdict",
+    ]
     return csv_text(header, rows)
 
 
 def paired_csv(records: dict[str, xr.Dataset]) -> str:
     """The agents that learn a posterior against others in the same runs, total and relative."""
     rows = [
-        [kind, name, other, part.removeprefix("cumulative_"),
-         *paired(records[kind], name, other, part)]
+        [
+            kind,
+            name,
+            other,
+            part.removeprefix("cumulative_"),
+            *paired(records[kind], name, other, part),
+        ]
         for kind in ("bayes", "few")
         for name in BAYESIAN
         for other in ("KTS", "REML-TS", "All-MTS", "All-MTS_w10")
         if other in records[kind].agent
         for part in ("cumulative_regret", "cumulative_relative_regret")
-    ]  # fmt: skip
+    ]
     return csv_text(["record", "agent", "less", "measure", "value", "low", "high"], rows)
 
 
@@ -205,8 +228,12 @@ def on_the_way_csv(record: xr.Dataset) -> str:
 def section_6(record: xr.Dataset) -> str:
     """The runs that the check of Section 6's claims is made on, as package data."""
     unit = normaliser(record)
-    found = {"study": "figure1-orderings", "tasks": int(record.task[-1]), "unit": unit,
-             **run_by_run(record, FIGURE_1, LEARNERS, unit)}  # fmt: skip
+    found = {
+        "study": "figure1-orderings",
+        "tasks": int(record.task[-1]),
+        "unit": unit,
+        **run_by_run(record, FIGURE_1, LEARNERS, unit),
+    }
     return json.dumps(found) + "\n"
 
 
