@@ -12,7 +12,7 @@ import xarray as xr
 from scipy.stats import binomtest, norm
 
 from bayesmeta.calibration.ranks import coverage, uniformity
-from bayesmeta.report.figures.posterior import figure_calibration
+from bayesmeta.report.figures.calibration import figure_calibration
 from bayesmeta.report.markdown import table, write_block
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.simulation.records import read_record

@@ -177,7 +177,7 @@ def _estimate(stats: TaskStatistics, noise: float | None, options: argparse.Name
         stats, noise, options.method, widening=options.widening, horizon=options.horizon
     )
     if options.plot is not None:
-        from bayesmeta.report.figures.style import figure_fit
+        from bayesmeta.report.figures.tasks import figure_fit
 
         if not estimate.usable:
             raise InputError(f"--plot: {estimate.status.value}")
@@ -273,7 +273,7 @@ def _draw(stats: TaskStatistics, noise: float | None, options: argparse.Namespac
         folder / picture: lambda to: page.savefig(to, dpi=100),
     }
     if place is not None:
-        from bayesmeta.report.figures.posterior import figure_tasks
+        from bayesmeta.report.figures.tasks import figure_tasks
 
         tasks = figure_tasks(tree)
         files[place] = lambda to: tasks.savefig(to, dpi=110)

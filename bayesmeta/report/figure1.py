@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesmeta.agents.roster import BAYESIAN
-from bayesmeta.report.figures.style import figure_1
+from bayesmeta.report.figures.figure1 import figure_1
 from bayesmeta.runner.files import write_together
 from bayesmeta.simulation.records import read_record, record_writer, thin
 from bayesmeta.simulation.summaries import NORMALISER, summarise

@@ -6,11 +6,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayesmeta.report.markdown import table
+from bayesmeta.report.figures.style import DPI
+from bayesmeta.report.markdown import from_interval, table
+from bayesmeta.runner.files import Writer, write_together
 from bayesmeta.simulation.summaries import Interval
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from matplotlib.figure import Figure
 
 COLUMNS, BULLETS, NUMBERS = 5, 5, 3
 """At most so many columns a table, bullets a page, numbers a paragraph, outside folds."""
@@ -21,12 +24,29 @@ _NOT_NUMBERS = re.compile(rf"`[^`]*`|\]\([^)]*\)|eqs?\. \(\d+\)(-\(\d+\))?|\b({_
 def render(template: Path, **values: object) -> str:
     """Fill a template, which extends ``page.md.j2``, with values; a name it lacks is an error.
 
-    Templates have the filters ``pm`` (an interval as ``x ± h``), ``num`` (a number with so many
-    digits after the point) and ``count`` (a whole number with thousands separated), the function
-    ``table(header, rows)``, and ``fold(title)`` for ``{% call fold("…") %} … {% endcall %}``.
+    Templates have the filters ``pm`` (an interval as ``x ± h``), ``ends`` (as ``x [low, high]``,
+    for intervals that are not symmetric), ``percent`` (a share as ``56% [53, 58]``), ``num`` (a
+    number with so many digits after the point) and ``count`` (a whole number with thousands
+    separated), the function ``table(header, rows)``, and ``fold(title)`` for
+    ``{% call fold("…") %} … {% endcall %}``.
     """
     text = _environment(template.parent).get_template(template.name).render(**values)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def write_page(texts: dict[Path, str], figures: dict[Path, Figure]) -> None:
+    """Write the texts and the figures of a page, all or none."""
+    writers: dict[Path, Writer] = {path: _text_writer(text) for path, text in texts.items()}
+    writers |= {path: _figure_writer(figure) for path, figure in figures.items()}
+    write_together(writers)
+
+
+def _text_writer(text: str) -> Writer:
+    return lambda to: to.write_text(text)
+
+
+def _figure_writer(figure: Figure) -> Writer:
+    return lambda to: figure.savefig(to, dpi=DPI)
 
 
 def _environment(folder: Path) -> Environment:
@@ -39,15 +59,23 @@ def _environment(folder: Path) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters |= {"pm": plus_minus, "num": number, "count": whole}
+    made.filters |= {"pm": plus_minus, "ends": from_interval, "percent": percent}
+    made.filters |= {"num": number, "count": whole}
     made.globals |= {"table": table, "fold": fold}
     return made
 
 
 def plus_minus(value: Interval, digits: int = 2) -> str:
-    """``x ± h``: a mean and half its interval; the mean alone where there is no interval."""
+    """``x ± h``: a mean and half its interval; the mean alone where there is no interval, or where
+    all runs agree."""
     half = (value.high - value.low) / 2
-    return number(value.mean, digits) + (f" ± {half:.{digits}f}" if half == half else "")
+    varies = half > 1e-9 * abs(value.mean)  # false for NaN
+    return number(value.mean, digits) + (f" ± {half:.{digits}f}" if varies else "")
+
+
+def percent(value: Interval) -> str:
+    """A share in per cent with the ends of its interval."""
+    return f"{value.mean:.0%} [{100 * value.low:.0f}, {100 * value.high:.0f}]"
 
 
 def number(value: float, digits: int = 2) -> str:

@@ -11,7 +11,7 @@ import xarray as xr
 
 import bayesmeta as bm
 from bayesmeta.report.figure1 import with_recorded, write
-from bayesmeta.report.figures.style import figure_1
+from bayesmeta.report.figures.figure1 import figure_1
 from bayesmeta.simulation.records import thin, write_record
 from bayesmeta.simulation.summaries import summarise
 

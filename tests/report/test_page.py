@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bayesmeta.report.page import faults, numbers_in, plus_minus, render
+from bayesmeta.checks import InputError
+from bayesmeta.report.figures.style import new_figure
+from bayesmeta.report.page import faults, numbers_in, percent, plus_minus, render, write_page
 from bayesmeta.simulation.summaries import Interval
 
 GOOD = """{% extends "page.md.j2" %}
@@ -61,10 +63,28 @@ def test_broken_rules_are_named(page: str, old: str, new: str, fault: str) -> No
 
 def test_numbers_are_those_a_reader_meets() -> None:
     """An interval is one number; equations, code and names with digits are none."""
-    assert numbers_in("1.00 ± 0.02 of 10,000 tasks by eq. (11), `x = 3`, Theorem 2, N_0") == [
-        "1.00", "10,000"
-    ]  # fmt: skip
+    text = "1.00 ± 0.02 of 10,000 tasks by eq. (11), `x = 3`, Theorem 2, N_0"
+    assert numbers_in(text) == ["1.00", "10,000"]
+
+
+def test_intervals_as_text() -> None:
+    """No ± where there is a single run, or where all runs agree; shares in per cent."""
+    assert plus_minus(Interval(1.0, 0.9, 1.1)) == "1.00 ± 0.10"
     assert plus_minus(Interval(1.0, float("nan"), float("nan"))) == "1.00"
+    assert plus_minus(Interval(4.0, 4.0, 4.0), 1) == "4.0"
+    assert percent(Interval(0.56, 0.532, 0.58)) == "56% [53, 58]"
+
+
+def test_texts_and_figures_are_written_together(tmp_path: Path) -> None:
+    """All files of a page, or none where one cannot be written."""
+    figure = new_figure(1, 1)
+    write_page({tmp_path / "a.md": "text"}, {tmp_path / "a.png": figure})
+    assert (tmp_path / "a.md").read_text() == "text"
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    (tmp_path / "b.png").mkdir()
+    with pytest.raises(InputError, match=r"b\.png"):
+        write_page({tmp_path / "b.md": "text"}, {tmp_path / "b.png": figure})
+    assert not (tmp_path / "b.md").exists()
 
 
 def test_a_name_that_is_missing_is_an_error(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from scipy.stats import norm
 
 import bayesmeta as bm
 from bayesmeta.agents.roster import with_references
+from bayesmeta.report.markdown import replace_block
+from bayesmeta.report.page import faults, numbers_in
 from bayesmeta.simulation.records import cumulative, settings_of
 from bayesmeta.simulation.simulator import simulate_run
 from bayesmeta.simulation.summaries import interval, orderings
@@ -85,13 +88,60 @@ def test_section_6_says_what_was_recorded_of_it() -> None:
     }
 
 
-def test_figure1_report_is_generated() -> None:
-    """README, summary and the project's README are what the records give today."""
-    report = load(FIGURE1 / "report.py")
-    records = {name: bm.read_record(FIGURE1 / f"{name}.nc") for name in report.RECORDS}
-    assert (FIGURE1 / "README.md").read_text() == report.readme(records)
-    assert json.loads((FIGURE1 / "summary.json").read_text()) == bm.summarise(report.shown(records))
-    assert report.main_block(records) in (ROOT / "README.md").read_text()
+PAGES = {
+    "figure1": ("figure1", "fair", "orderings", "ids", "definiteness", "bayes", "few"),
+    "estimators": ("estimators",),
+    "bayes-vs-moment": ("compared", "priors"),
+}
+"""Pages, and the records that they are made of."""
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def made(request: pytest.FixtureRequest) -> tuple[str, dict[Path, str], str]:
+    """A page's name, its files of text and its block of the README, from the records."""
+    name = request.param
+    folder = ROOT / "analyses" / name
+    report = load(folder / "report.py")
+    records = {one: bm.read_record(folder / f"{one}.nc") for one in PAGES[name]}
+    arguments = [records] if name == "figure1" else list(records.values())
+    return name, report.texts(*arguments), report.main_block(*arguments)
+
+
+def test_pages_are_generated(made: tuple[str, dict[Path, str], str]) -> None:
+    """Pages, tables, summaries and the README's blocks are what the records give today."""
+    name, texts, block = made
+    assert texts[ROOT / "analyses" / name / "README.md"]
+    for path, text in texts.items():
+        if path.suffix == ".json":
+            assert json.loads(path.read_text()) == json.loads(text)
+        else:
+            assert path.read_text() == text, path.name
+    assert (
+        replace_block((ROOT / "README.md").read_text(), name, block)
+        == (ROOT / "README.md").read_text()
+    )
+
+
+def test_pages_keep_the_rules(made: tuple[str, dict[Path, str], str]) -> None:
+    """Headline, one figure, small tables, few bullets, one limit; every file a page links to is
+    there, and every table beside it is linked."""
+    name, texts, _ = made
+    folder = ROOT / "analyses" / name
+    page = texts[folder / "README.md"]
+    assert faults(page) == []
+    links = set(re.findall(r"\]\(([^)#]+)", page))
+    assert all((folder / link).exists() for link in links)
+    assert {path.name for path in folder.glob("*.csv")} <= links
+
+
+def test_blocks_of_the_readme_are_short(made: tuple[str, dict[Path, str], str]) -> None:
+    """One table of at most five columns, at most three bullets with a number each, and a link."""
+    name, _, block = made
+    bullets = re.findall(r"^- .*$", block, flags=re.MULTILINE)
+    assert len(bullets) <= 3 and all(len(numbers_in(line)) <= 2 for line in bullets)
+    header = next(line for line in block.splitlines() if line.startswith("|"))
+    assert header.count("|") - 1 <= 5
+    assert f"(analyses/{name}/README.md)" in block
 
 
 def test_ours_learn_the_prior_from_all_steps() -> None:
@@ -248,14 +298,6 @@ def test_estimators_say_what_was_recorded_of_them() -> None:
     assert (record.not_psd.sel(estimator=["moment-clipped", "ml", "reml"]) == 0).all()
 
 
-def test_estimators_report_is_generated() -> None:
-    """The README is what the record gives today."""
-    report = load(ROOT / "analyses" / "estimators" / "report.py")
-    record = bm.read_record(ROOT / "analyses" / "estimators" / "estimators.nc")
-    assert (ROOT / "analyses" / "estimators" / "README.md").read_text() == report.readme(record)
-    assert report.main_block(record) in (ROOT / "README.md").read_text()
-
-
 def calibration() -> tuple[xr.Dataset, xr.Dataset]:
     """The two records of calibration."""
     folder = ROOT / "analyses" / "calibration"
@@ -324,14 +366,6 @@ def test_posterior_against_moments_says_what_was_recorded() -> None:
     own = record.sel(radius="posterior")
     ratio = own.mean_radius / record.mean_error.sel(estimate="posterior")
     assert 0.5 < float(ratio.median()) < 4
-
-
-def test_posterior_against_moments_report_is_generated() -> None:
-    """The READMEs are what the records give today."""
-    report = load(BAYES / "report.py")
-    record, priors = (bm.read_record(BAYES / f"{name}.nc") for name in ("compared", "priors"))
-    assert (BAYES / "README.md").read_text() == report.readme(record, priors)
-    assert report.main_block(record) in (ROOT / "README.md").read_text()
 
 
 def test_calibration_report_is_generated() -> None:

@@ -1,0 +1,145 @@
+"""Figures of tasks: each task's own estimate, its shrunken one, and the prior they share."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesmeta.checks import Array
+from bayesmeta.estimators.moments import least_squares
+from bayesmeta.report.figures.style import (
+    BLUE,
+    INK,
+    MARKER,
+    ORANGE,
+    SMALL,
+    clean,
+    new_figure,
+    note_below,
+    shortened,
+)
+from bayesmeta.statistics import TaskStatistics
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from bayesmeta.estimators.estimate import PriorEstimate
+
+SHOWN = 60
+"""Tasks in a figure of tasks at most."""
+
+
+class Forest(NamedTuple):
+    """What a figure of tasks shows, with dimensions (tasks, features).
+
+    ``mean``, ``low`` and ``high`` are a dot and its bar, ``own`` an open circle (NaN: none);
+    ``centre`` (features) and ``band`` (2, features) are the line and the band of the prior.
+    """
+
+    mean: Array
+    low: Array
+    high: Array
+    own: Array
+    centre: Array
+    band: Array
+
+
+def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
+    """Every task's own estimate and its shrunken one, feature by feature, with the prior.
+
+    Open circles: least squares, where a task determines it. Dots with bars: posterior mean and 95%
+    interval under the estimated prior, whose mean and 95% range are the line and the band.
+    """
+    from bayesmeta.estimators.fit import task_posteriors
+
+    mean, cov = task_posteriors(stats, estimate)
+    half = 1.96 * np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
+    spread = 1.96 * np.sqrt(np.maximum(np.diag(estimate.prior.cov), 0.0))
+    centre = estimate.prior.mean
+    order = evenly(mean[:, -1])
+    mean, half, own = mean[order], half[order], least_squares(stats, undetermined="nan")[order]
+    band = np.stack([centre - spread, centre + spread])
+    return forest(
+        stats.feature_labels,
+        [stats.task_labels[j] for j in order],
+        Forest(mean, mean - half, mean + half, own, centre, band),
+        len(stats),
+        "dot and bar: shrunken estimate, 95% interval",
+        "line and band: prior mean, and where 95% of tasks lie\n(bars as if the prior were known)",
+    )
+
+
+def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
+    """Every task's theta given all data, feature by feature, as ``figure_fit`` has it for one
+    estimate of the prior: here the doubt about the prior is in the bars and the band."""
+    import xarray as xr
+
+    from bayesmeta.posterior.predictive import add_theta, task_means
+
+    data, posterior = tree["observed_data"].to_dataset(), tree["posterior"].to_dataset()
+    n, d = data["moment"].shape
+    data = data.isel(task=evenly(task_means(tree)[0][:, -1]))
+    total = posterior.sizes["chain"] * posterior.sizes["draw"]
+    thin = posterior.drop_vars("theta", errors="ignore").isel(
+        draw=slice(0, None, -(-total // draws))
+    )
+    few = add_theta(xr.DataTree.from_dict({"posterior": thin, "observed_data": data}))
+    theta = few["posterior"].to_dataset()["theta"].values.reshape(-1, data.sizes["task"], d)
+    low, high = np.quantile(theta, [0.025, 0.975], axis=0)
+    own = _least_squares(TaskStatistics(data["gram"].values, data["moment"].values))
+    mu, sd = (thin[name].values.reshape(-1, d) for name in ("mu", "sd"))
+    rng = np.random.default_rng(0)
+    new = mu + sd * rng.standard_normal(mu.shape)  # of one more task, each coefficient by itself
+    band = np.quantile(new, [0.025, 0.975], axis=0)
+    return forest(
+        data["feature"].values.tolist(),
+        data["task"].values.tolist(),
+        Forest(theta.mean(axis=0), low, high, own, mu.mean(axis=0), band),
+        n,
+        "dot and bar: posterior mean, 95% interval",
+        "line and band: mean of tasks, and where one more lies with probability 95%\n"
+        "(the doubt about the prior included)",
+    )
+
+
+def evenly(values: Array) -> NDArray[np.intp]:
+    """Tasks in the order of a value, at most ``SHOWN`` of them, evenly spaced in rank."""
+    order = np.argsort(values)
+    if len(order) > SHOWN:
+        order = order[np.linspace(0, len(order) - 1, SHOWN).round().astype(int)]
+    return order
+
+
+def forest(
+    features: Sequence[Hashable],
+    tasks: Sequence[Hashable],
+    shown: Forest,
+    total: int,
+    dots: str,
+    band: str,
+) -> Figure:
+    """Tasks below each other, a panel a feature, of ``total`` tasks; ``dots`` and ``band`` say
+    what the dots and the band are."""
+    d, rows = len(features), np.arange(len(tasks))
+    figure = new_figure(1.6 + 3.6 * d, 1.8 + 0.19 * len(rows))
+    panels = figure.subplots(1, d, sharey=True, squeeze=False)[0]
+    for i, axes in enumerate(panels):
+        axes.axvspan(*shown.band[:, i], color=BLUE, alpha=0.10, linewidth=0)
+        axes.axvline(shown.centre[i], color=BLUE, linewidth=1.2)
+        axes.hlines(rows, shown.low[:, i], shown.high[:, i], color=INK, linewidth=1)
+        axes.plot(shown.mean[:, i], rows, "o", color=INK, markersize=MARKER)
+        axes.plot(shown.own[:, i], rows, "o", color=ORANGE, markersize=MARKER, fillstyle="none")
+        axes.set_xlabel("coefficient")
+        clean(axes, shortened(str(features[i]), 36), grid="x")
+    panels[0].set_yticks(rows, [shortened(str(label), 40) for label in tasks], fontsize=SMALL)
+    last = shortened(str(features[-1]), 36)
+    some = f"task ({len(rows)} of {total}, evenly by rank in {last})"
+    panels[0].set_ylabel("task" if total == len(rows) else some)
+    panels[0].set_ylim(-0.8, len(rows) - 0.2)
+    between = "    " if d > 1 else "\n"
+    note_below(figure, f"{dots}{between}open circle: the task's own least squares\n{band}")
+    return figure
