@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bayesmeta.agents.roster import FIGURE_1
+from bayesmeta.report.figures.style import BLUE, DPI, LABEL, ORANGE, clean, new_figure
 from bayesmeta.report.markdown import write_block
 from bayesmeta.report.page import render
 from bayesmeta.runner.files import write_atomically
@@ -117,13 +118,11 @@ def made_by(found: dict[str, dict[str, str]]) -> list[tuple[str, str]]:
 
 def figure_marks(found: list[Mark]) -> Figure:
     """How many times better than wanted each mark is, on a log scale; crosses are missed."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 0.3 * len(found) + 1.1), layout="constrained")
+    figure = new_figure(9, 0.3 * len(found) + 1.1)
     axes = figure.subplots()
     for place, mark in enumerate(reversed(found)):
         missed = mark.margin < 1
-        color = "#D55E00" if missed else "#0072B2"
+        color = ORANGE if missed else BLUE
         axes.plot([1, mark.margin], [place, place], color="#bbbbbb", linewidth=1, zorder=1)
         axes.plot(mark.margin, place, "x" if missed else "o", color=color, mew=1.6, zorder=2)
         axes.annotate(
@@ -132,7 +131,7 @@ def figure_marks(found: list[Mark]) -> Figure:
             xytext=(8, 0),
             textcoords="offset points",
             va="center",
-            fontsize=8.5,
+            fontsize=LABEL,
         )
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
@@ -141,12 +140,10 @@ def figure_marks(found: list[Mark]) -> Figure:
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     axes.set_ylim(-0.8, len(found) - 0.2)
-    axes.set_yticks(range(len(found)), [mark.name for mark in reversed(found)], fontsize=9)
+    axes.set_yticks(range(len(found)), [mark.name for mark in reversed(found)], fontsize=LABEL)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("times better than wanted (log scale; ×: missed)", loc="left")
-    axes.grid(axis="x", color="#e6e6e6", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("times better than wanted (log scale; crosses: missed)", loc="left")
+    clean(axes, grid="x")
     return figure
 
 
@@ -188,7 +185,7 @@ def main_block(results: Results) -> str:
 def write(results: Results) -> None:
     """Write page, figure and block."""
     figure = figure_marks(marks(results))
-    write_atomically(HERE / "marks.png", lambda to: figure.savefig(to, dpi=110))
+    write_atomically(HERE / "marks.png", lambda to: figure.savefig(to, dpi=DPI))
     page = readme(results)
     write_atomically(HERE / "README.md", lambda to: to.write_text(page))
     write_block(HERE.parent / "README.md", "bench", main_block(results))

@@ -3,9 +3,10 @@
     python benchmarks/run.py            # or: make bench; about a quarter of an hour
     python benchmarks/run.py studies    # one part again, the others as they were
 
-Writes ``results.json`` beside this file, and the page made of it (``report.py``). Every ratio compares pieces of work that
-alternate in the same process, round by round. A figure is the ratio of the fastest rounds of either
-side, since whatever else the machine does only ever adds time; the medians are recorded, too.
+Writes ``results.json`` beside this file, and the page made of it (``report.py``). Every ratio
+compares pieces of work that alternate in the same process, round by round. A number is the ratio of
+the fastest rounds of either side, since whatever else the machine does only ever adds time; the
+medians are recorded, too.
 """
 
 from __future__ import annotations

@@ -343,8 +343,12 @@ def test_posterior_against_moments_report_is_generated() -> None:
 
 
 def test_calibration_report_is_generated() -> None:
-    """The READMEs are what the records give today."""
-    report = load(ROOT / "analyses" / "calibration" / "report.py")
-    text = (ROOT / "analyses" / "calibration" / "README.md").read_text()
-    assert text == report.readme(*calibration())
-    assert report.main_block(*calibration()) in (ROOT / "README.md").read_text()
+    """Page, tables and the project's README are what the records give today."""
+    folder = ROOT / "analyses" / "calibration"
+    report, records = load(folder / "report.py"), calibration()
+    page = (folder / "README.md").read_text()
+    assert page == report.readme(*records) and faults(page) == []
+    assert (folder / "ranks.csv").read_text() == report.as_csv(report.ranked(*records))
+    covered = report.covered(*records)
+    assert (folder / "coverage.csv").read_text() == report.coverage_csv(covered)
+    assert report.main_block(*records) in (ROOT / "README.md").read_text()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,13 +21,30 @@ if TYPE_CHECKING:
     from bayesmeta.statistics import TaskStatistics
 
 
+INK, NOTE, FAINT, GRID = "#222222", "#555555", "#999999", "#e6e6e6"
+"""Colours of labels, of notes, of lines of reference and of grids."""
+BLUE, ORANGE, BAND = "#0072B2", "#D55E00", "#dddddd"
+"""Two colours that contrast for everybody, and what fills a band."""
+TITLE, LABEL, SMALL = 11.0, 9.5, 8.0
+"""Sizes of type: titles of panels; labels and notes; ticks with long names."""
+LINE, THIN, MARKER = 1.6, 0.7, 4.5
+"""Widths of lines and leaders, and size of markers, in points."""
+DPI = 110
+"""Resolution of the figures that are kept."""
+
+
 class Look(NamedTuple):
-    """How an agent is drawn: readable without its colour."""
+    """How a line is drawn: label, colour, dashes and marker, readable without the colour."""
 
     label: str
     color: str
     line: Any
     marker: str
+
+    def options(self, marked: bool = True) -> dict[str, Any]:
+        """The arguments of matplotlib's ``plot``."""
+        dots = {"marker": self.marker, "markersize": MARKER} if marked else {}
+        return {"color": self.color, "linestyle": self.line, "linewidth": LINE, **dots}
 
 
 # colours of Okabe and Ito, told apart by all common kinds of colour vision
@@ -55,6 +71,29 @@ def look(agent: str) -> Look:
     order = sum(agent.encode())
     marker = "x*<>hp"[order % 6]
     return Look(label, _SPARE[order % len(_SPARE)], (0, (4, 1, 1, 1, 1, 1)), marker)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def clean(axes: Axes, title: str = "", grid: str = "both") -> None:
+    """No frame, a faint grid behind the data (``grid``: "x", "y", "both" or ""), and a title."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    if grid in ("x", "y", "both"):
+        axes.grid(axis=grid, color=GRID, linewidth=0.6)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+    if title:
+        axes.set_title(title, fontsize=TITLE)
+
+
+def note_below(figure: Figure, text: str) -> None:
+    """A note under all panels."""
+    figure.supxlabel(text, fontsize=LABEL, color=NOTE)
 
 
 def figure_1(record: xr.Dataset, agents: Sequence[str]) -> Figure:
@@ -238,16 +277,21 @@ def figure_estimators(record: xr.Dataset, d: int) -> Figure:
     panels[0, 0].set_ylabel("RMSE of the worst entry\nof the covariance (log scale)")
     panels[1, 0].set_ylabel("estimates with a\nnegative eigenvalue (%)")
     last = record.sel(d=d, rule=rules[-1]).isel(n=-1)
-    ends = [
-        (float(last.cov_rmse.sel(estimator=method)), style)
-        for method, style in _METHOD_LOOKS.items()
-    ]
-    label_ends(panels[0, -1], ends, log=True)
-    lows = [
-        (float(100 * last.not_psd.sel(estimator=method)), _METHOD_LOOKS[method])
-        for method in ("moment", "moment-widened", "split")
-    ]
-    label_ends(panels[1, -1], lows, log=False)
+    size = float(record.n[-1])
+    label_ends(
+        panels[0, -1],
+        [
+            End(size, float(last.cov_rmse.sel(estimator=method)), style)
+            for method, style in _METHOD_LOOKS.items()
+        ],
+    )
+    label_ends(
+        panels[1, -1],
+        [
+            End(size, float(100 * last.not_psd.sel(estimator=method)), _METHOD_LOOKS[method])
+            for method in ("moment", "moment-widened", "split")
+        ],
+    )
     figure.supxlabel(
         f"d = {d}; clipped, ML and REML never have a negative eigenvalue; a line that is missing "
         "or stops: the method cannot be used there",
@@ -274,46 +318,72 @@ def _lines(
             task[where], mean[where], yerr=spread[where], linestyle="none", color=style.color,
             marker=style.marker, markersize=4.5, capsize=2, elinewidth=1,
         )  # fmt: skip
-        ends.append((float(mean[-1]), style))
-    label_ends(axes, ends, log)
+        ends.append(End(float(task[-1]), float(mean[-1]), style))
+    label_ends(axes, ends)
     axes.grid(True, color="#e6e6e6", linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
 
-def label_ends(axes: Axes, ends: list[tuple[float, Look]], log: bool) -> None:
-    """Write each line's name at its right end, pushed apart where ends meet."""
+class End(NamedTuple):
+    """Where a line ends, in the units of the data, and its look."""
+
+    x: float
+    y: float
+    look: Look
+
+
+def label_ends(axes: Axes, ends: Sequence[End]) -> None:
+    """Write each line's name beside the axes, with its marker and a thin leader to its end.
+
+    Names keep the order of the ends and move as little as it takes for none to touch another. Call
+    it when scales and limits are final: it fixes the limits of the axes.
+    """
     if not ends:
         return
-    low, high = axes.get_ylim()
-    heights = np.array([end for end, _ in ends])
-    if log:
-        low, high = min(heights.min() / 2, max(low, heights.min() / 30)), high
-        places = np.log(np.maximum(heights, 1e-300))
-        span = np.log(max(high, heights.max())) - np.log(max(low, 1e-300))
-    else:
-        places, span = heights.copy(), high - min(low, 0.0)
-    gap = 0.055 * span
-    order = np.argsort(places)
-    for _ in range(200):
-        moved = False
-        for lower, upper in pairwise(order):
-            short = gap - (places[upper] - places[lower])
-            if short > 1e-9:
-                places[lower] -= short / 2
-                places[upper] += short / 2
-                moved = True
-        if not moved:
-            break
-    for (_, style), place in zip(ends, places, strict=True):
+    from matplotlib.lines import Line2D
+    from matplotlib.transforms import ScaledTranslation
+
+    axes.set_xlim(axes.get_xlim())
+    axes.set_ylim(axes.get_ylim())
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    pixels = axes.transData.transform([(end.x, end.y) for end in ends])
+    fractions = axes.transAxes.inverted().transform(pixels)
+    inches = axes.get_window_extent().height / figure.dpi
+    places = apart(fractions[:, 1], 1.35 * LABEL / 72 / inches)
+
+    def beside(points: float) -> Any:
+        """Fractions of the axes, moved to the right by so many points."""
+        return axes.transAxes + ScaledTranslation(points / 72, 0, figure.dpi_scale_trans)
+
+    for end, (x, y), place in zip(ends, fractions, places, strict=True):
+        leader = {"arrowstyle": "-", "color": end.look.color, "linewidth": THIN}
         axes.annotate(
-            style.label,
-            (1.0, float(np.exp(place)) if log else float(place)),
-            xycoords=("axes fraction", "data"),
-            xytext=(6, 0),
-            textcoords="offset points",
-            color=style.color,
-            va="center",
-            fontsize=9.5,
-            annotation_clip=False,
-        )
+            "", (x, y), xycoords=axes.transAxes, xytext=(1.0, place), textcoords=beside(20),
+            arrowprops=leader | {"shrinkA": 0, "shrinkB": 0}, annotation_clip=False,
+        ).set_gid("leader")  # fmt: skip
+        key = Line2D(
+            [1.0], [place], marker=end.look.marker, color=end.look.color, markersize=MARKER + 1,
+            transform=beside(24), clip_on=False,
+        )  # fmt: skip
+        axes.add_artist(key)
+        axes.annotate(
+            end.look.label, (1.0, place), xycoords=beside(31), va="center", color=INK,
+            fontsize=LABEL, annotation_clip=False,
+        ).set_gid("label")  # fmt: skip
+
+
+def apart(places: Array, gap: float) -> Array:
+    """The nearest places (least squares) in the same order that are at least ``gap`` apart and
+    within 0 and 1 where there is room; equal places keep the order in which they are given."""
+    from scipy.optimize import isotonic_regression
+
+    order = np.argsort(-places, kind="stable")  # from the top, as names are read
+    steps = gap * np.arange(len(places))
+    free = isotonic_regression(places[order] + steps, increasing=False).x
+    if steps[-1] <= 1:
+        free = free.clip(steps[-1], 1.0)
+    out = np.empty(len(places))
+    out[order] = free - steps
+    return out
