@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from scipy.stats import norm
 
 import bayesmeta as bm
 from bayesmeta.agents.roster import with_references
-from bayesmeta.report.page import faults
+from bayesmeta.report.page import faults, numbers_in
 from bayesmeta.simulation.records import cumulative, settings_of
 from bayesmeta.simulation.simulator import simulate_run
 from bayesmeta.simulation.summaries import interval, orderings
@@ -196,6 +197,19 @@ def test_benchmark_report_is_generated() -> None:
     assert report.main_block(results) in (ROOT / "README.md").read_text()
     missed = [mark.name for mark in report.marks(results) if mark.margin < 1]
     assert missed == ["Figure 1 at full size"]
+
+
+@pytest.mark.parametrize("name", ["bench", "calibration", "claims", "theorems"])
+def test_blocks_of_the_readme_are_short(name: str) -> None:
+    """A table of at most five columns, at most three bullets, at most three numbers a paragraph."""
+    text = (ROOT / "README.md").read_text()
+    block = text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
+    tables = [part for part in block.split("\n\n") if part.startswith("|")]
+    assert len(tables) == 1 and tables[0].split("\n")[0].count("|") <= 6
+    bullets = re.findall(r"^- (.*)$", block, flags=re.MULTILINE)
+    assert len(bullets) <= 3
+    rest = [part for part in block.split("\n\n") if part[0] not in "|-"]
+    assert all(len(numbers_in(part)) <= 3 for part in [*bullets, *rest])
 
 
 @pytest.mark.parametrize(
