@@ -96,10 +96,11 @@ def example(found: Row | None) -> str:
 
 def corrections(rows: Sequence[Row]) -> dict[str, Row]:
     """Our corrected versions, by the id of what they correct."""
-    ids = {row["id"]: row for row in rows}
-    named = {row["id"]: ids.get(f"{row['id']}-corrected") for row in rows}
-    found = {name: row for name, row in named.items() if row is not None}
-    return found | {row["corrects"]: row for row in rows if row.get("corrects")}
+    named = {row["corrects"]: row for row in rows if row.get("corrects")}
+    if named:
+        return named
+    ids = {row["id"]: row for row in rows}  # a record of before claims named what they correct
+    return {name: ids[f"{name}-corrected"] for name in ids if f"{name}-corrected" in ids}
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -108,11 +109,12 @@ def as_csv(rows: Sequence[Row]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     plain = ("id", "group", "section", "kind")
     after = ("statement", "verdict", "points", "remark", "survives", "sides")
-    writer.writerow([*plain, "where", *after, "counterexample", "others", "loose by"])
+    writer.writerow([*plain, "where", "quote", *after, "counterexample", "others", "loose by"])
     for row in rows:
         others = " / ".join(example(other) for other in row["others"])
         cells = [example(row["counterexample"]), others, looseness(row)]
-        writer.writerow([*(row[k] for k in plain), where(row), *(row[k] for k in after), *cells])
+        stands = [where(row), row.get("quote", "")]
+        writer.writerow([*(row[k] for k in plain), *stands, *(row[k] for k in after), *cells])
     return text.getvalue()
 
 
