@@ -61,17 +61,31 @@ def draw(model: str, sampler: str) -> tuple[xr.Dataset, float, float]:
         compiled = nutpie.compile_pymc_model(made)
         ready = time.perf_counter()
         tree = nutpie.sample(
-            compiled, draws=1000, tune=500, chains=4, cores=2, seed=0, progress_bar=False,
-            save_warmup=False, target_accept=0.8,
-        )  # fmt: skip
+            compiled,
+            draws=1000,
+            tune=500,
+            chains=4,
+            cores=2,
+            seed=0,
+            progress_bar=False,
+            save_warmup=False,
+            target_accept=0.8,
+        )
         return tree["posterior"].to_dataset(), time.perf_counter() - ready, ready - start
     import pymc as pm
 
     with made:
         tree = pm.sample(
-            draws=1000, tune=500, chains=4, cores=2, random_seed=0, nuts_sampler="pymc",
-            progressbar=False, compute_convergence_checks=False, target_accept=0.8,
-        )  # fmt: skip
+            draws=1000,
+            tune=500,
+            chains=4,
+            cores=2,
+            random_seed=0,
+            nuts_sampler="pymc",
+            progressbar=False,
+            compute_convergence_checks=False,
+            target_accept=0.8,
+        )
     took = time.perf_counter() - start
     posterior = tree["posterior"].to_dataset()
     drawing = float(posterior.attrs["sampling_time"])
@@ -153,9 +167,12 @@ def waits() -> dict[str, float]:
     def fresh(flags: str) -> list[float]:
         environment = os.environ | {"PYTENSOR_FLAGS": flags}
         done = subprocess.run(
-            [sys.executable, "-c", _WAIT], cwd=Path(__file__).parent, env=environment,
-            stdout=subprocess.PIPE, check=True,
-        )  # fmt: skip
+            [sys.executable, "-c", _WAIT],
+            cwd=Path(__file__).parent,
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
+        )
         found: list[float] = json.loads(done.stdout)
         return found
 

@@ -3,9 +3,10 @@
     python benchmarks/run.py            # or: make bench; about a quarter of an hour
     python benchmarks/run.py studies    # one part again, the others as they were
 
-Writes ``results.json`` and ``README.md`` beside this file. Every ratio compares pieces of work that
-alternate in the same process, round by round. A figure is the ratio of the fastest rounds of either
-side, since whatever else the machine does only ever adds time; the medians are recorded, too.
+Writes ``results.json`` beside this file, and the page made of it (``report.py``). Every ratio
+compares pieces of work that alternate in the same process, round by round. A number is the ratio of
+the fastest rounds of either side, since whatever else the machine does only ever adds time; the
+medians are recorded, too.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from pathlib import Path
 import likelihood_costs
 import numba
 import numpy as np
+import report
 from numpy_loop import play as numpy_play
 from timing import rounds, seconds
 
 from bayesmeta.agents.player import Ensemble, Player
 from bayesmeta.agents.roster import FIGURE_1, ROSTER, Agent, find_agents
 from bayesmeta.environment import TaskFamily, paper_family
-from bayesmeta.report.markdown import table, write_block
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.runner.provenance import versions
 from bayesmeta.simulation.simulator import simulate_run
@@ -233,171 +234,6 @@ def likelihood() -> dict[str, object]:
     }
 
 
-def posterior_ratio(results: dict, ours: str = "fused, nutpie") -> float:
-    """Effective draws a second, ours against the usual."""
-    found = results["posterior"]["contenders"]
-    return float(found[ours]["ess_per_second"] / found["non-centred, nutpie"]["ess_per_second"])
-
-
-def simulated(results: dict) -> float:
-    """The NumPy loop against one of Figure 1's agents in the whole simulator (fastest rounds)."""
-    each = results["drawing"]["whole_step_us"] / len(FIGURE_1)
-    return float(results["numpy"]["numpy_us_one_agent"] / each)
-
-
-def report(results: dict) -> str:
-    """The README of this folder."""
-    one, two, three = results["numpy"], results["drawing"], results["growth"]
-    full, trivial = results["studies"]["full_size"], results["studies"]["trivial"]
-    estep, reml, fits = (results["likelihood"][part] for part in ("estep", "statsmodels", "growth"))
-    rows = [
-        ["a step of one Thompson agent, drawing included: kernel (six agents sharing their "
-         "actions) against a plain NumPy loop (one agent drawing its own)",
-         f"{one['ratio']:.0f} times faster", "at least 350",
-         f"{one['kernel_us_six_agents']:.2f} against {one['numpy_us_one_agent']:.0f} µs; median of "
-         f"rounds {one['median_ratio']:.0f}"],
-        ["the same for Figure 1's six agents in the simulator: learning, errors and records "
-         "included, of which the loop does nothing", f"{simulated(results):.0f} times faster", "",
-         f"{two['whole_step_us'] / 6:.2f} against {one['numpy_us_one_agent']:.0f} µs"],
-        ["like for like: six agents sharing their actions on both sides",
-         f"{one['ratio_six_agents']:.0f} times faster", "",
-         f"{one['kernel_us_six_agents']:.2f} against {one['numpy_us_six_agents']:.0f} µs"],
-        ["like for like: one agent on both sides (all drawing falls on it)",
-         f"{one['ratio_one_agent']:.0f} times faster", "",
-         f"{one['kernel_us_one_agent']:.2f} against {one['numpy_us_one_agent']:.0f} µs"],
-        ["whole step of six agents against drawing its random numbers alone",
-         f"{two['ratio']:.2f} times", "at most 3",
-         f"{two['whole_step_us']:.2f} against {two['drawing_us']:.2f} µs; rounds "
-         f"{two['lowest_round']:.2f} to {two['highest_round']:.2f}, median "
-         f"{two['median_ratio']:.2f}"],
-        ["`import bayesmeta` against `import numpy`", f"{results['import']['ratio']:.2f} times",
-         "at most about 2", ""],
-        ["cost in the number of tasks", f"exponent {three['tasks']['exponent']:.2f}", "1", ""],
-        ["cost in the number of steps: departure from a line a + b T, T = 50 … 1600",
-         f"at most {100 * three['steps']['largest_departure']:.0f}%", "linear",
-         f"a task costs {three['steps']['once_per_each']:.0f} steps' worth once"],
-        ["cost of a step in the dimension, d = 2 … 50",
-         f"exponent {three['dimension']['exponent']:.2f}", "at most 2",
-         f"{three['dimension']['exponent_from_12']:.2f} from d = 12 on"],
-        [f"Figure 1 at full size, {full['agents']} agents, 2 processes", f"{full['seconds']:.0f} s",
-         "about a minute", f"driver {full['driver_MiB']:.0f} MiB, largest worker "
-         f"{full['largest_worker_MiB']:.0f} MiB (wanted: under 1024)"],
-        ["the same: two processes against one", f"{full['speedup']:.2f} times faster",
-         "at least 1.8", f"{full['seconds']:.0f} against {full['seconds_one_process']:.0f} s, from "
-         "the start of the study to its last file; the faster of two rounds of each (by rounds: "
-         + " and ".join(f"{ratio:.2f}" for ratio in full["rounds"]) + ")"],
-        ["one E-step (log-likelihood and gradients) at d = 5, one core: kernel against batched "
-         "NumPy", f"{estep['ratio']:.0f} times faster", "at least 6",
-         f"{estep['kernel_us']:.2f} against {estep['numpy_us']:.1f} µs a task (wanted: at most "
-         f"0.35; median of rounds {estep['median_kernel_us']:.2f}); on both cores "
-         f"{estep['two_cores_us']:.2f} µs, {estep['ratio_two_cores']:.0f} times faster; an "
-         f"evaluation inside a fit, with the best mean and the information, "
-         f"{estep['evaluate_us']:.2f} µs"],
-        [f"REML, noise estimated, {reml['tasks']:,} unbalanced tasks, d = {reml['dim']}: against "
-         "statsmodels MixedLM", f"{reml['ratio']:,.0f} times faster", "at least 100",
-         f"{reml['seconds_from_rows']:.3f} against {reml['statsmodels_seconds']:.0f} s, both from "
-         f"the {reml['rows']:,} rows (from their sums {reml['seconds']:.3f} s, wanted: under 0.2; "
-         f"two threads {reml['seconds_two_threads']:.3f} s); log-likelihood less theirs "
-         f"{reml['log_likelihood_less_theirs']:.1e}"
-         + ("" if reml["statsmodels_converged"] else "; theirs did not converge")],
-        ["REML in the number of tasks, 1,000 to 100,000", f"exponent {fits['exponent']:.2f}",
-         "linear", f"{fits['seconds'][-1]:.2f} s for 100,000"],
-        ["minimal bulk ESS a second, 500 tasks, d = 5: the fused model with nutpie against the "
-         "non-centred one with nutpie", f"{posterior_ratio(results):,.0f} times more",
-         "at least 25", "details below"],
-        [f"a posterior of {results['posterior']['large']['tasks']:,} tasks, d = 5, 4 chains of "
-         "500 + 1,000 draws", f"{results['posterior']['large']['seconds']:.0f} s", "under 120",
-         "its diagnostics pass" if results["posterior"]["large"]["trusted"] else "not trusted"],
-        ["`sample_posterior` to its first draw, fresh process, compiled before",
-         f"{results['posterior']['waits']['warm']:.1f} s", "under 10",
-         f"nothing compiled before: {results['posterior']['waits']['cold']:.0f} s; a second fit of "
-         f"the same shape: {results['posterior']['waits']['second']:.2f} s (wanted: under 1)"],
-        *[[f"a study of {row['cells']:,} cells that do nothing, {where}",
-           f"{row['ms_a_cell']:.1f} ms a cell", "under 15",
-           f"driver {row['early_MiB']:.0f} MiB in the first tenth, {row['late_MiB']:.0f} MiB in "
-           f"the last; collected in {row['collect_ms_a_cell']:.2f} ms a cell"]
-          for row, where in ((trivial["one"], "this process"), (trivial["two"], "2 processes"),
-                             (trivial["dask"], "a Dask cluster of 2 processes"))],
-    ]  # fmt: skip
-    drawn = results["posterior"]
-    ours = drawn["contenders"]["fused, nutpie"]
-    draw_rows = [
-        [name, f"{one['ess_per_second']:,.0f}",
-         f"{ours['ess_per_second'] / one['ess_per_second']:,.1f}", f"{one['ess']:,.0f}",
-         f"{one['seconds']:.1f}", f"{one['wait']:.1f}", f"{one['rhat']:.3f}",
-         f"{drawn['agreement'][name]:.1f}" if name in drawn["agreement"] else ""]
-        for name, one in drawn["contenders"].items()
-    ]  # fmt: skip
-    growth_rows = [
-        [str(d), f"{us:.3f}"]
-        for d, us in zip(
-            three["dimension"]["sizes"], three["dimension"]["us_per_agent_step"], strict=True
-        )
-    ]
-    return (
-        "# Benchmarks\n\nGenerated by `make bench`; do not edit. Ratios are measured side by side "
-        "in one run.\n\n"
-        + table(["what", "measured", "wanted", "details"], rows)
-        + "\n\nMicroseconds of one Thompson step of one agent (20 actions; drawing left out):\n\n"
-        + table(["d", "µs"], growth_rows)
-        + "\n\nThe posterior of (mu, Sigma) from 500 tasks of 50 steps, d = 5, 20 parameters: the "
-        "smallest bulk ESS of an entry of mu and Sigma, 4 chains of 500 + 1,000 draws on 2 cores. "
-        "Seconds are those of drawing, tuning included (of `sample_posterior`: all, diagnostics "
-        "included, after compiling); the wait before is that of this run, "
-        "whatever was compiled and kept before it. Times: how much faster the first row is. Apart: "
-        f"the largest difference to the first row's mean or sd among {drawn['entries']} entries, "
-        "in Monte-Carlo standard errors:\n\n"
-        + table(
-            ["model and sampler", "ESS/s", "times", "ESS", "seconds", "wait", "R-hat", "apart"],
-            draw_rows,
-        )
-        + f"\n\nMachine: {results['machine']}.\n\n"
-        + made_by(results["versions"])
-    )
-
-
-def made_by(found: dict[str, dict[str, str]]) -> str:
-    """The versions that measured each part."""
-    groups: dict[str, list[str]] = {}
-    for part, numbers in found.items():
-        text = ", ".join(f"{name} {number}" for name, number in numbers.items())
-        groups.setdefault(text, []).append(part)
-    return "".join(f"- {', '.join(parts)}: {text}\n" for text, parts in groups.items())
-
-
-def main_block(results: dict) -> str:
-    """The block of the project's README."""
-    one, two, full = results["numpy"], results["drawing"], results["studies"]["full_size"]
-    estep, reml = results["likelihood"]["estep"], results["likelihood"]["statsmodels"]
-    big, waits = results["posterior"]["large"], results["posterior"]["waits"]
-    sources = [results["versions"][part]["source"] for part in ("studies", "likelihood")]
-    current = sources[0] == sources[1]
-    return (
-        f"Figure 1 at the paper's size, with {full['agents']} agents"
-        f"{'' if current else ' (measured before the last changes to the package)'}, took "
-        f"{full['seconds']:.0f} s on two cores, "
-        f"{full['speedup']:.2f} times faster than on one. A step of one of "
-        f"six Thompson agents costs {one['kernel_us_six_agents']:.2f} µs, its share of drawing the "
-        f"actions included: {one['ratio']:.0f} times less than a step of a plain NumPy loop whose "
-        f"one agent draws its own actions (like for like: {one['ratio_six_agents']:.0f} times "
-        f"with six agents sharing them in both, {one['ratio_one_agent']:.0f} times with one agent "
-        f"in both; {simulated(results):.0f} times with all that the simulator does besides). "
-        f"A whole step of Figure 1's six agents, learning included, costs "
-        f"{two['ratio']:.1f} times what drawing its random "
-        f"numbers alone costs. The likelihood of a task and its gradients cost "
-        f"{estep['kernel_us']:.2f} µs (d = 5), {estep['ratio']:.0f} times less than with batched "
-        f"NumPy; REML of {reml['tasks']:,} tasks takes {reml['seconds_from_rows']:.2f} s, "
-        f"{reml['ratio']:,.0f} times less than statsmodels' MixedLM. A posterior of (μ, Σ) from "
-        f"{big['tasks']:,} tasks takes {big['seconds']:.0f} s; from 500, our model has "
-        f"{posterior_ratio(results):,.0f} times the effective draws a second of the usual "
-        "non-centred one where nutpie compiles and draws both, "
-        f"{posterior_ratio(results, 'fused, sample_posterior'):,.0f} times from the call of "
-        "`sample_posterior` to its verdict. Its first draw comes after "
-        f"{waits['warm']:.1f} s where a model of its kind was compiled before on the machine, "
-        f"after {waits['cold']:.0f} s where not. Details: [benchmarks](benchmarks/README.md)."
-    )
-
-
 PARTS = {
     "numpy": against_numpy,
     "drawing": against_drawing,
@@ -418,9 +254,8 @@ def main(parts: list[str]) -> None:
     results["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"
     text = json.dumps(results, indent=2) + "\n"
     write_atomically(record, lambda to: to.write_text(text))
-    write_atomically(HERE / "README.md", lambda to: to.write_text(report(results)))
-    write_block(HERE.parent / "README.md", "bench", main_block(results))
-    print(report(results))
+    report.write(results)
+    print(report.main_block(results))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Write the README and figures of this folder, and the README's block, from the records.
+"""Write the page, figures and tables of this folder, and the README's block, from the records.
 
 python analyses/calibration/report.py
 """
@@ -6,16 +6,21 @@ python analyses/calibration/report.py
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from scipy.stats import binomtest, norm
 
 from bayesmeta.calibration.ranks import coverage, uniformity
-from bayesmeta.report.figures.calibration import figure_calibration
-from bayesmeta.report.markdown import table, write_block
+from bayesmeta.report.figures.calibration import Covered, figure_calibration, figure_coverage
+from bayesmeta.report.figures.style import DPI
+from bayesmeta.report.markdown import write_block
+from bayesmeta.report.page import render
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.simulation.records import read_record
+from bayesmeta.simulation.summaries import Interval
 from bayesmeta.studies.calibration import (
     CONJUGATE,
     DATA,
@@ -30,8 +35,10 @@ from bayesmeta.studies.calibration import (
 
 HERE = Path(__file__).parent
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-KNOWN = ("mu 1", "mu 2", "sd 1", "sd 2", "corr", "Sigma 12")
-"""Quantities where the noise is known."""
+CHOSEN = "right, on data a learner chose"
+"""The right model, noise known, on all steps of an agent."""
+WRONG = tuple(model for model in MODELS if model not in RIGHT)
+OLS = "least squares, on data a learner chose"
 
 
 def p_values(record: xr.Dataset) -> dict[str, float]:
@@ -44,166 +51,142 @@ def p_values(record: xr.Dataset) -> dict[str, float]:
     return found
 
 
-def verdict(values: dict[str, float]) -> str:
-    """Calibrated unless a p-value is below 5% divided by their number."""
-    return "calibrated" if min(values.values()) > 0.05 / len(values) else "**not calibrated**"
+def calibrated(values: dict[str, float]) -> bool:
+    """Whether no p-value is below 5% divided by their number."""
+    return min(values.values()) > 0.05 / len(values)
 
 
-def model_table(random: xr.Dataset) -> str:
-    """p-values of all models and quantities."""
-    rows = []
-    for model in MODELS:
-        values = p_values(random.sel(model=model))
-        cells = [f"{values[q]:.4f}" if q in values else "" for q in random.quantity.values.tolist()]
-        rows.append([model, MODELS[model], *cells, verdict(values)])
-    return table(["model", "", *random.quantity.values.tolist(), "verdict"], rows)
-
-
-def zeros(random: xr.Dataset) -> str:
-    """How often the truth lies below all draws, for standard deviations under the right model."""
-    parts = []
-    for model in RIGHT:
-        for quantity in ("sd 1", "sd 2"):
-            ranks = random["rank"].sel(model=model, quantity=quantity)
-            count = int((ranks == 0).sum())
-            p = binomtest(count, ranks.size, 1 / (DRAWS + 1)).pvalue
-            parts.append(f"{count} of {ranks.size} ({model}, {quantity}; p = {p:.2f})")
-    return ", ".join(parts)
-
-
-def with_interval(share: float, count: int) -> str:
+def with_interval(share: float, count: int) -> Interval:
     """A share with its exact 95% interval."""
     low, high = binomtest(round(share * count), count).proportion_ci(method="exact")
-    return f"{share:.3f} [{low:.3f}, {high:.3f}]"
+    return Interval(share, float(low), float(high))
 
 
-def coverage_table(adaptive: xr.Dataset) -> str:
-    """Posterior intervals against the Gaussian interval of the mean of least squares."""
-    count = adaptive.sizes["run"]
+def covered(random: xr.Dataset, adaptive: xr.Dataset) -> list[Covered]:
+    """How often intervals hold the truth: those of the right models, those of the posterior on data
+    that a learner chose, and Gaussian ones of the mean of least squares there. That of a variance
+    is that of its root."""
+    levels = np.array(LEVELS)
+    panels = []
+    for title, record in {**{m: random.sel(model=m) for m in RIGHT}, CHOSEN: adaptive}.items():
+        ranks = record["rank"].dropna("quantity")
+        names = ranks.quantity.values.tolist()
+        shares = {q: coverage(ranks.sel(quantity=q).values, DRAWS, levels) for q in names}
+        panels.append(Covered(title, LEVELS, shares, record.sizes["run"]))
+    far = np.abs(adaptive.ols_z)
+    inside = {
+        direction: np.array(
+            [float((far.sel(direction=direction) <= norm.isf((1 - p) / 2)).mean()) for p in LEVELS]
+        )
+        for direction in ("mu 1", "mu 2", "along mu")
+    }
+    return [*panels, Covered(OLS, LEVELS, inside, adaptive.sizes["run"])]
+
+
+def coverage_csv(panels: list[Covered]) -> str:
+    """coverage.csv: every share with its exact 95% interval."""
+    rows = [
+        {"model": panel.title, "quantity": quantity, "level": level}
+        | with_interval(float(share), panel.runs)._asdict()
+        for panel in panels
+        for quantity, shares in panel.shares.items()
+        for level, share in zip(panel.levels, shares, strict=True)
+    ]
+    return as_csv(rows, share="mean")
+
+
+def ranked(random: xr.Dataset, adaptive: xr.Dataset) -> list[dict[str, Any]]:
+    """The rows of ranks.csv: p-values of uniform ranks, and how often the truth lies below all
+    draws, with the p-value of that."""
     rows = []
-    for level in LEVELS:
-        cells = [f"{level:.0%}"]
-        for quantity in KNOWN:
-            ranks = adaptive["rank"].sel(quantity=quantity).values
-            share = float(coverage(ranks, DRAWS, np.array([level]))[0])
-            cells.append(with_interval(share, count))
-        for direction in ("mu 1", "mu 2", "along mu"):
-            inside = np.abs(adaptive.ols_z.sel(direction=direction)) <= norm.isf((1 - level) / 2)
-            cells.append(with_interval(float(inside.mean()), count))
-        rows.append(cells)
-    header = ["level", *[f"posterior: {q}" for q in KNOWN],
-              *[f"least squares: {q}" for q in ("mu 1", "mu 2", "along mu")]]  # fmt: skip
-    return table(header, rows)
+    records = {model: random.sel(model=model) for model in MODELS} | {CHOSEN: adaptive}
+    for model in (*RIGHT, CHOSEN, *WRONG):
+        for quantity, p in p_values(records[model]).items():
+            ranks = records[model]["rank"].sel(quantity=quantity)
+            below = int((ranks == 0).sum())
+            chance = float(binomtest(below, ranks.size, 1 / (DRAWS + 1)).pvalue)
+            row = {"model": model, "quantity": quantity, "p_value": p, "runs": ranks.size}
+            rows.append(row | {"below_all_draws": below, "p_of_below": chance})
+    return rows
 
 
-def diverged(record: xr.Dataset) -> int:
-    """Replications with a divergent draw."""
-    return int((record.divergent > 0).sum())
+def as_csv(rows: list[dict[str, Any]], **renamed: str) -> str:
+    """A table as text; ``renamed`` has old names by new ones."""
+    frame = pd.DataFrame(rows).rename(columns={old: new for new, old in renamed.items()})
+    text: str = frame.to_csv(index=False, float_format="%.4g")
+    return text
 
 
-def right_table(random: xr.Dataset, model: str) -> str:
-    """Coverage of a right model, at all levels; of a variance it is that of its root."""
-    found = random["rank"].sel(model=model).dropna("quantity")
-    names = found.quantity.values.tolist()
-    rows = []
-    for level in LEVELS:
-        shares = [
-            float(coverage(found.sel(quantity=q).values, DRAWS, np.array([level]))[0])
-            for q in names
-        ]
-        rows.append([f"{level:.0%}", *[with_interval(s, random.sizes["run"]) for s in shares]])
-    return f"{model[0].upper()}{model[1:]}:\n\n" + table(["level", *names], rows)
+def values(random: xr.Dataset, adaptive: xr.Dataset) -> dict[str, Any]:
+    """What the templates are filled with."""
+    rows = ranked(random, adaptive)
+    judged: dict[str, dict[str, float]] = {}
+    for row in rows:
+        judged.setdefault(row["model"], {})[row["quantity"]] = row["p_value"]
+    panels = {panel.title: panel for panel in covered(random, adaptive)}
+    runs = adaptive.sizes["run"]
+
+    def at_95(title: str, quantity: str) -> Interval:
+        return with_interval(float(panels[title].shares[quantity][LEVELS.index(0.95)]), runs)
+
+    return {
+        "models": [
+            {
+                "name": model,
+                "what": {**MODELS, CHOSEN: DATA["adaptive"]}[model],
+                "p": p,
+                "worst": min(p, key=lambda quantity: p[quantity]),
+                "calibrated": calibrated(p),
+                "right": model in (*RIGHT, CHOSEN),
+            }
+            for model, p in judged.items()
+        ],
+        "quantities": random.quantity.values.tolist(),
+        "runs": random.sizes["run"],
+        "runs_chosen": runs,
+        "ours": at_95(CHOSEN, "mu 1"),
+        "theirs": at_95(OLS, "mu 1"),
+        "along": at_95(OLS, "along mu"),
+        "small": [r for r in rows if r["model"] in RIGHT and r["quantity"] in ("sd 1", "sd 2")],
+        "diverged": {m: int((random.sel(model=m).divergent > 0).sum()) for m in RIGHT},
+        "diverged_chosen": int((adaptive.divergent > 0).sum()),
+        "data": DATA,
+        "prior": PRIOR,
+        "conjugate": CONJUGATE,
+        "noise": NOISE,
+        "told": TOLD,
+        "draws": DRAWS,
+        "thin": THIN,
+        "command": "python analyses/calibration/report.py",
+    }
 
 
 def readme(random: xr.Dataset, adaptive: xr.Dataset) -> str:
-    """The README of this folder."""
-    return f"""# Are the posteriors calibrated?
-
-Generated by `python analyses/calibration/report.py` from the records beside it; do not edit.
-Recorded by `bayesmeta study run calibration` and `calibration-adaptive`, then `study collect
---record`. Simulation-based calibration: (mu, Sigma) are drawn from the prior, tasks from
-N(mu, Sigma), data from the tasks, and {DRAWS * THIN} draws (every {THIN}th is used) from the
-posterior by nutpie with the fused likelihood; the rank of the truth must be uniform. The prior has
-fixed numbers, in two dimensions: mean {PRIOR.mean:g} ± {PRIOR.mean_sd:g}, standard deviations
-half-normal({PRIOR.scale:g}), correlation LKJ({PRIOR.eta:g}), noise {NOISE:g} or half-normal
-({PRIOR.noise_scale:g}); or normal-inverse-Wishart with {CONJUGATE.degrees:g} degrees of freedom.
-All models have one posterior, whichever way they are written (`tests/test_models.py`,
-`test_posterior_draws.py`); what is drawn from here is the fused one.
-
-![Distribution of ranks](calibration.png)
-
-## The right model, and wrong ones
-
-{DATA["random"]}; {random.sizes["run"]} replications of each. p-values of uniform ranks, over all
-points of the distribution function together; a model is called calibrated if none of its k
-quantities has one below 0.05/k.
-
-{model_table(random)}
-
-Very small standard deviations are where samplers of such models fail: they never get there, and a
-truth that lies there ranks below all draws too often. Here the rank is 0 in {zeros(random)};
-one in {DRAWS + 1} is expected.
-
-Replications with divergent transitions: {
-        ", ".join(f"{diverged(random.sel(model=m))} ({m})" for m in RIGHT)
-    }. How often central intervals of the right models hold the truth, with exact 95% intervals:
-
-{(chr(10) * 2).join(right_table(random, model) for model in RIGHT)}
-
-The package simuk does not fit here: it draws data from a model's observed variables, and ours has
-none, the likelihood of statistics being a potential.
-
-## Data that a learner chose for itself
-
-{DATA["adaptive"]} with the prior N(0, {TOLD.prior_max:g} I), the same
-whatever the truth, and the noise known; {adaptive.sizes["run"]} replications, draws of {
-        diverged(adaptive)
-    } of them
-with divergent transitions. How often intervals hold
-the truth: the posterior's central intervals, and the mean of least squares with its Gaussian
-interval (in both coordinates, and along mu, where choosing good actions biases most). Exact 95%
-intervals.
-
-{coverage_table(adaptive)}
-
-p-values of uniform ranks of the posterior: {
-        ", ".join(f"{q} {p:.3f}" for q, p in p_values(adaptive).items())
-    }: {verdict(p_values(adaptive))}. Least squares covers too little at every level, since on data
-chosen because of earlier rewards it is biased; given the history, the likelihood is not.
-"""
+    """The page of this folder."""
+    return render(HERE / "README.md.j2", **values(random, adaptive))
 
 
 def main_block(random: xr.Dataset, adaptive: xr.Dataset) -> str:
     """The block of the project's README."""
-    judged = {model: p_values(random.sel(model=model)) for model in MODELS}
-    wrong = [model for model in MODELS if model not in RIGHT]
-    told = "; ".join(
-        f"{model}: {verdict(judged[model])} (smallest of {len(judged[model])} p-values "
-        f"{min(judged[model].values()):.3f})"
-        for model in RIGHT
-    )
-    seen = [model for model in wrong if verdict(judged[model]) != "calibrated"]
-    ranks = adaptive["rank"].sel(quantity="mu 1").values
-    ours = float(coverage(ranks, DRAWS, np.array([0.95]))[0])
-    theirs = float((np.abs(adaptive.ols_z.sel(direction="mu 1")) <= norm.isf(0.025)).mean())
-    count = adaptive.sizes["run"]
-    return (
-        f"Simulation-based calibration ({random.sizes['run']} replications of each model). The "
-        f"right model, in three versions: {told}. Of {len(wrong)} wrong models "
-        f"{len(seen)} are noticed ({'; '.join(seen)}). On all steps of a "
-        "Thompson agent, which chose its data, 95% intervals of the posterior hold the prior mean "
-        f"in {with_interval(ours, count)} of {count} replications, those of the mean of least "
-        f"squares in {with_interval(theirs, count)}. Details: "
-        "[analyses/calibration](analyses/calibration/README.md)."
-    )
+    return render(HERE / "block.md.j2", **values(random, adaptive))
 
 
 def main() -> None:
     random, adaptive = (read_record(HERE / f"{name}.nc") for name in ("random", "adaptive"))
-    figure = figure_calibration(random, DRAWS)
-    write_atomically(HERE / "calibration.png", lambda to: figure.savefig(to, dpi=110))
-    page = readme(random, adaptive)
-    write_atomically(HERE / "README.md", lambda to: to.write_text(page))
+    panels = covered(random, adaptive)
+    figures = {
+        "calibration": figure_calibration(random, DRAWS),
+        "coverage": figure_coverage(panels),
+    }
+    for name, figure in figures.items():
+        write_atomically(HERE / f"{name}.png", lambda to, f=figure: f.savefig(to, dpi=DPI))
+    texts = {
+        "README.md": readme(random, adaptive),
+        "coverage.csv": coverage_csv(panels),
+        "ranks.csv": as_csv(ranked(random, adaptive)),
+    }
+    for name, text in texts.items():
+        write_atomically(HERE / name, lambda to, t=text: to.write_text(t))
     write_block(HERE.parent.parent / "README.md", "calibration", main_block(random, adaptive))
 
 

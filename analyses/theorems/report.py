@@ -1,4 +1,4 @@
-"""Write the README and figures of this folder, and the README's block, from the records.
+"""Write the page, figures and table of this folder, and the README's block, from the records.
 
 python analyses/theorems/report.py
 """
@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
-from bayesmeta.report.figures.claims import figure_deviations, figure_growth
-from bayesmeta.report.markdown import from_interval, table, write_block
+from bayesmeta.report.figures.style import DPI, Look, look
+from bayesmeta.report.figures.theorems import Growth, figure_deviations, figure_growth
+from bayesmeta.report.markdown import write_block
+from bayesmeta.report.page import render
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.simulation.records import cumulative, read_record
 from bayesmeta.simulation.summaries import Interval, interval
@@ -50,18 +53,38 @@ def largest(sigma: float, tau: float, mean: float, cov: float) -> float:
     return 1 / math.sqrt(max(first, 18 * cx * cs * inner))
 
 
-def deviation_rows(records: dict[str, xr.Dataset], sigma: float) -> list[list[str]]:
-    """What a wrong prior costs, beside k_1."""
+def deviations(records: dict[str, xr.Dataset]) -> list[dict[str, Any]]:
+    """What every wrong prior costs, beside k_1: the rows of deviations.csv."""
     rows = []
-    tau = float(records["ts"].sel(sigma=sigma).exploration_steps.mean())
-    names = [str(name) for name in records["ts"].deviation.values if name != "none"]
-    for name in names:
-        at = records["ts"].sel(deviation=name)
-        mean, cov = float(at.mean_size), float(at.covariance_size)
-        bound = "excluded" if "times" in name else f"{k_1(sigma, tau, mean, cov):,.3g}"
-        rows.append([name, *(from_interval(share(records[policy], sigma, name), 4)
-                             for policy in ("ts", "ids")), bound])  # fmt: skip
+    for sigma in records["ts"].sigma.values.tolist():
+        tau = exploration(records, sigma)
+        for name in records["ts"].deviation.values.tolist():
+            if name == "none":
+                continue
+            at = records["ts"].sel(deviation=name)
+            mean, cov = float(at.mean_size), float(at.covariance_size)
+            row = {"sigma": sigma, "deviation": name, "mean_size": mean, "covariance_size": cov}
+            for policy in ("ts", "ids"):
+                found = share(records[policy], sigma, name)
+                row |= {
+                    policy: found.mean,
+                    f"{policy}_low": found.low,
+                    f"{policy}_high": found.high,
+                }
+            row["k_1"] = None if excluded(name) else k_1(sigma, tau, mean, cov)
+            rows.append(row)
     return rows
+
+
+def excluded(name: str) -> bool:
+    """Whether the theory excludes a deviation: it asks for a covariance no smaller than the true
+    one."""
+    return name.startswith("covariance times")
+
+
+def exploration(records: dict[str, xr.Dataset], sigma: float) -> float:
+    """Steps of exploration in a task, on average."""
+    return float(records["ts"].sel(sigma=sigma).exploration_steps.mean())
 
 
 def order(record: xr.Dataset, name: str, sigma: float = 1.0) -> tuple[Interval, list[float]]:
@@ -86,7 +109,7 @@ def exponent(x: np.ndarray, values: np.ndarray) -> Interval:
     return interval(np.array([np.polyfit(np.log(x), np.log(row), 1)[0] for row in values]))
 
 
-def growth(records: dict[str, xr.Dataset], many: xr.Dataset) -> list[dict[str, Any]]:
+def growth(records: dict[str, xr.Dataset], many: xr.Dataset) -> list[Growth]:
     """What the figure of growth draws: N from the runs of analyses/figure1, T and d from here."""
     total = cumulative(many)
     start, warmup = 1000, 125
@@ -94,152 +117,104 @@ def growth(records: dict[str, xr.Dataset], many: xr.Dataset) -> list[dict[str, A
     after = total.cumulative_relative_regret - total.cumulative_relative_regret.sel(
         task=warmup, method="ffill"
     )
-    lines = []
-    for name in GROWING:
-        values = after.sel(agent=name, task=tasks).values
-        lines.append((name, values, from_interval(exponent(tasks, values), 2)))
-    panels: list[dict[str, Any]] = [
-        {"x": tasks, "lines": lines, "rate": 0.5, "printed": "printed: N^(1/2)",
-         "label": "tasks N (those after the warm-up)", "ticks": [1000, 3000, 10_000]}
-    ]  # fmt: skip
-    here = records["horizon"]
-    x = here.value.values
-    found = {name: here.relative_regret.sel(agent=name).transpose("run", "value").values
-             for name in GROWING}  # fmt: skip
-    panels.append({
-        "x": x, "rate": 0.5, "printed": "printed: T^(1/2)", "label": "steps T of a task",
-        "lines": [(name, v, from_interval(exponent(x, v), 2)) for name, v in found.items()],
-        "ticks": x.tolist()})  # fmt: skip
-    x = records["dim"].value.values
-    lines = []
-    for title, key in (("a fixed", "dim"), ("a ~ √d", "dim-radius")):
-        for name in GROWING:
-            v = records[key].relative_regret.sel(agent=name).transpose("run", "value").values
-            lines.append((f"{name}, {title}", v, from_interval(exponent(x, v), 2)))
-    panels.append({"x": x, "lines": lines, "rate": 2.5, "printed": "printed: d^(5/2)",
-                   "label": "dimension d", "ticks": x.tolist()})  # fmt: skip
-    return panels
+    in_tasks = {name: (look(name), after.sel(agent=name, task=tasks).values) for name in GROWING}
+    steps, dims = records["horizon"].value.values, records["dim"].value.values
+    in_steps = {name: (look(name), found) for name, found in each_run(records["horizon"])}
+    in_dims = {
+        f"{name}, {radius}": (at_radius(look(name), radius), found)
+        for key, radius in (("dim", "a fixed"), ("dim-radius", "a ~ √d"))
+        for name, found in each_run(records[key])
+    }
+    return [
+        Growth(tasks, "tasks N after warm-up", [1000, 3000, 10_000], 0.5, "√N, printed", in_tasks),
+        Growth(steps, "steps T of a task", steps.tolist(), 0.5, "√T, printed", in_steps),
+        Growth(dims, "dimension d", dims.tolist(), 2.5, "$d^{5/2}$, printed", in_dims),
+    ]
 
 
-def growth_rows(panels: list[dict[str, Any]]) -> list[list[str]]:
+def at_radius(style: Look, radius: str) -> Look:
+    """The look of an agent whose actions have such a radius."""
+    line = style.line if radius == "a fixed" else (0, (1, 1))
+    return Look(f"{style.label}, {radius}", style.color, line, style.marker)
+
+
+def each_run(record: xr.Dataset) -> list[tuple[str, np.ndarray]]:
+    """Relative regret of the agents that grow, (runs, values)."""
+    regret = record.relative_regret.transpose("agent", "run", "value")
+    return [(name, regret.sel(agent=name).values) for name in GROWING]
+
+
+def exponents(panels: list[Growth]) -> list[dict[str, Any]]:
     """The exponents, over the whole range and over its last part, since the curves bend."""
     rows = []
     for panel in panels:
-        x = np.asarray(panel["x"])
+        x = panel.x
         last = x >= x[-1] / 2.1 if len(x) < 20 else x >= x[-1] / 3.5
         last[-2:] = True
-        for name, values, _ in panel["lines"]:
-            only = ", two points" if last.sum() == 2 else ""
-            rows.append([panel["label"], name, from_interval(exponent(x, values), 2),
-                         f"{from_interval(exponent(x[last], values[:, last]), 2)} (from "
-                         f"{int(x[last][0]):,} on{only})", f"{panel['rate']:g}"])  # fmt: skip
+        for agent, (_, values) in panel.curves.items():
+            rows.append(
+                {
+                    "grows": panel.label,
+                    "agent": agent,
+                    "all": exponent(x, values),
+                    "last": exponent(x[last], values[:, last]),
+                    "since": int(x[last][0]),
+                    "points": int(last.sum()),
+                    "printed": panel.rate,
+                }
+            )
     return rows
 
 
-def readme(records: dict[str, xr.Dataset], panels: list[dict[str, Any]]) -> str:
+def values(records: dict[str, xr.Dataset], panels: list[Growth]) -> dict[str, Any]:
+    """What the templates are filled with."""
     ts = records["ts"]
-    tau = {s: float(ts.sel(sigma=s).exploration_steps.mean()) for s in (1.0, 0.1)}
-    limits = {s: (largest(s, tau[s], 1, 0), largest(s, tau[s], 0, 1)) for s in (1.0, 0.1)}
-    up, down = (share(ts, 1.0, f"mean {sign}1 along") for sign in "+-")
-    across, wide = share(ts, 1.0, "mean 1 across"), share(ts, 1.0, "covariance +1 I")
+    tau = {sigma: exploration(records, sigma) for sigma in (1.0, 0.1)}
     mean_order, mean_sizes = order(ts, "mean {} across")
     cov_order, cov_sizes = order(ts, "covariance +{} I")
-    scale = f"covariance times {SCALES[1]:g}"
-    narrow = [share(records[policy], s, scale) for policy in ("ts", "ids") for s in (1.0, 0.1)]
-    header = ["deviation", "TS", "IDS", "k_1"]
-    return f"""# Theorems 1 and 2, measured
-
-Generated by `python analyses/theorems/report.py` from the records beside it and that of
-`figure1-orderings`; do not edit. Recorded by `bayesmeta study run theorems-ts` and `bayesmeta study
-collect theorems-ts --record`, and likewise `theorems-ids`, `theorems-horizon`, `theorems-dim`,
-`theorems-dim-radius`. Brackets are 95% t intervals over {ts.sizes["run"]} runs (in N: 60).
-
-## What a wrong prior costs (Theorem 1)
-
-The family of Section 6. Every task explores until E_v holds, λ_min(V) ≥ λ_A d/2 (on average after
-{tau[1.0]:.1f} steps), then plays with a prior that is off: in its mean, by so much in Euclidean
-norm; in its covariance, by so much in operator norm. *Along* is the direction of μ_* and of the
-largest eigenvalue of Σ_*, *across* one of the smallest. Tasks, noise and draws are the same for all
-priors. Numbers are relative regret, eq. (2), over the regret
-of the policy with the true prior after exploration; Theorem 1 bounds it by k_1 (and c_bad δ/√d;
-here with δ = {DELTA:g}). k_1 and M are those corrected for the units of rewards (see
-[analyses/claims](../claims/README.md)), which for sigma = 1 are the printed ones.
-
-![What a wrong prior costs](deviations.png)
-
-Theorem 1 speaks of deviations with δ ≤ 1/M only: here of means off by at most {limits[1.0][0]:.1g}
-and covariances off by at most {limits[1.0][1]:.1g} (sigma = 0.1: {limits[0.1][0]:.1g} and
-{limits[0.1][1]:.1g}), where nothing can be measured. What can be measured, far outside:
-
-- *Direction* matters. A mean off by 1 across costs Thompson Sampling {from_interval(across, 3)} of
-  KQB's regret, one off by 1 along, where the prior is wide, much less: {from_interval(down, 3)} if
-  it is too low. *Sign* does, too: if it is too high, {from_interval(up, 3)}, a gain (Thompson
-  Sampling explores more than it need, see [figure1](../figure1/README.md)). Theorem 1 knows
-  neither.
-- A wrong mean is of *second* order: across, relative regret grows like its size to the power
-  {from_interval(mean_order, 2)} (sizes {", ".join(f"{s:g}" for s in mean_sizes)}); along, there is
-  a part of first order, but with a sign, which cancels for estimates that are too high as often as
-  too low. A covariance that is too wide is of *first* order: power
-  {from_interval(cov_order, 2)} (sizes
-  {", ".join(f"{s:g}" for s in cov_sizes)}), and wider by 1 in all directions costs
-  {from_interval(wide, 3)}. k_1 is linear in both. So it is widening that costs: what eq. (12) adds
-  against a risk is a loss of first order in every task.
-- A *narrower* covariance, which the theory excludes (it asks for Σ̂ ⪰ Σ_*, hence the widening), a
-  fifth of the true one: Thompson Sampling {from_interval(narrow[0], 3)} (sigma = 0.1:
-  {from_interval(narrow[1], 3)}), IDS {from_interval(narrow[2], 3)} ({from_interval(narrow[3], 3)}).
-
-sigma = 1:
-
-{table(header, deviation_rows(records, 1.0))}
-
-sigma = 0.1:
-
-{table(header, deviation_rows(records, 0.1))}
-
-## How relative regret grows (Theorem 2)
-
-Theorem 2 promises d^(5/2) √(NT), up to logarithms, for the tasks after N_0. Th-MTS_tau and
-All-MTS_tau as in Section 6, after their warm-up of d³ tasks (in the study of d: tasks {FROM + 1} to
-1,500 for every d). The exponents are slopes of log relative regret on the logarithm of N (from
-1,000 to 10,000), T ({", ".join(str(int(v)) for v in records["horizon"].value.values)}) and d
-({", ".join(str(int(v)) for v in records["dim"].value.values)}), run by run:
-
-![How relative regret grows](growth.png)
-
-{table(["in", "agent", "exponent", "in the last part", "printed"], growth_rows(panels))}
-
-The curves bend, so an exponent is that of its range; the intervals are over runs and know nothing
-of that. These are not the theorem's constants: its τ is longer than the task here, and its N_0 and
-c_w are out of reach (`bayesmeta theory`). An exponent below the printed one does not contradict an
-upper bound; nor does one above it, over a range as short as this: the bound's constant leaves room
-for any of these curves. In N, √N is what losses of order 1/√n a task add up to; the widening is of
-that order, but so wide at first that regret is not yet linear in it (see above).
-"""
+    return {
+        "runs": ts.sizes["run"],
+        "steps": tau[1.0],
+        "delta": DELTA,
+        "limits": {s: (largest(s, tau[s], 1, 0), largest(s, tau[s], 0, 1)) for s in tau},
+        "share": lambda policy, name, sigma=1.0: share(records[policy], sigma, name),
+        "k_1": lambda mean, cov: k_1(1.0, tau[1.0], mean, cov),
+        "least": min(
+            row["k_1"] / row[policy]
+            for row in deviations(records)
+            for policy in ("ts", "ids")
+            if row["k_1"] is not None and row[policy] > 0
+        ),
+        "mean_order": mean_order,
+        "mean_sizes": mean_sizes,
+        "cov_order": cov_order,
+        "cov_sizes": cov_sizes,
+        "exponents": exponents(panels),
+        "horizons": records["horizon"].value.values.tolist(),
+        "dims": records["dim"].value.values.tolist(),
+        "start": FROM + 1,
+        "narrow": f"covariance times {SCALES[1]:g}",
+        "command": "python analyses/theorems/report.py",
+    }
 
 
-def main_block(records: dict[str, xr.Dataset], panels: list[dict[str, Any]]) -> str:
+def readme(records: dict[str, xr.Dataset], panels: list[Growth]) -> str:
+    """The page of this folder."""
+    return render(HERE / "README.md.j2", **values(records, panels))
+
+
+def main_block(records: dict[str, xr.Dataset], panels: list[Growth]) -> str:
     """The block of the project's README."""
-    ts = records["ts"]
-    across, wide = share(ts, 1.0, "mean 1 across"), share(ts, 1.0, "covariance +1 I")
-    tau = float(ts.sel(sigma=1.0).exploration_steps.mean())
-    rows = growth_rows(panels)
-    return (
-        "Theorems 1 and 2, measured in the experiment of Section 6, far beyond the tiny deviations "
-        "that Theorem 1 speaks of: a prior mean off by 1 where the prior is narrow costs Thompson "
-        f"Sampling {from_interval(across, 2)} of its regret (k₁ = "
-        f"{k_1(1.0, tau, 1.0, 0.0):,.0f}), and is an effect of second order; a "
-        f"covariance wider by 1 costs {from_interval(wide, 2)} (k₁ = "
-        f"{k_1(1.0, tau, 0.0, 1.0):,.0f}), and is one of first order: widening costs. Relative "
-        "regret of Th-MTS_tau "
-        f"grows like N to the power {rows[0][2]}, lately {rows[0][3]}, and like T to the power "
-        f"{rows[2][2]}, lately {rows[2][3]}; printed are 1/2 and 1/2, and the curves still bend. "
-        "(k₁ depends on how far the prior is off; `bayesmeta theory` prints it for what Lemma M-QB "
-        "allows.) Details: "
-        "[analyses/theorems](analyses/theorems/README.md)."
-    )
+    return render(HERE / "block.md.j2", **values(records, panels))
 
 
-def load() -> tuple[dict[str, xr.Dataset], list[dict[str, Any]]]:
+def as_csv(records: dict[str, xr.Dataset]) -> str:
+    """deviations.csv: every deviation, with 95% intervals."""
+    text: str = pd.DataFrame(deviations(records)).to_csv(index=False, float_format="%.4g")
+    return text
+
+
+def load() -> tuple[dict[str, xr.Dataset], list[Growth]]:
     """The records, and what is drawn of growth."""
     records = {name: read_record(HERE / f"{name}.nc") for name in NAMES}
     return records, growth(records, read_record(HERE.parent / "figure1" / "orderings.nc"))
@@ -247,25 +222,20 @@ def load() -> tuple[dict[str, xr.Dataset], list[dict[str, Any]]]:
 
 def main() -> None:
     records, panels = load()
-    tau = float(records["ts"].sel(sigma=1.0).exploration_steps.mean())
+    tau = exploration(records, 1.0)
+    names = records["ts"].deviation.values.tolist()
     shares = {
-        policy.upper(): {
-            str(name): tuple(share(records[policy], 1.0, str(name)))
-            for name in records[policy].deviation.values
-        }
-        for policy in ("ts", "ids")
+        title: {name: share(records[policy], 1.0, name) for name in names}
+        for title, policy in (("Thompson Sampling", "ts"), ("IDS", "ids"))
     }
-    bounds = {
-        "mean": [k_1(1.0, tau, size, 0.0) for size in SIZES],
-        "covariance": [k_1(1.0, tau, 0.0, size) for size in SIZES],
-        "both": [k_1(1.0, tau, size, size) for size in SIZES],
-    }
-    first = figure_deviations(shares, bounds, SIZES)
+    bounds = {"mean": k_1(1.0, tau, 1.0, 0.0), "covariance": k_1(1.0, tau, 0.0, 1.0)}
+    first = figure_deviations(shares, bounds, [size for size in SIZES if size <= 1])
     second = figure_growth(panels)
-    write_atomically(HERE / "deviations.png", lambda to: first.savefig(to, dpi=110))
-    write_atomically(HERE / "growth.png", lambda to: second.savefig(to, dpi=110))
-    page = readme(records, panels)
+    write_atomically(HERE / "deviations.png", lambda to: first.savefig(to, dpi=DPI))
+    write_atomically(HERE / "growth.png", lambda to: second.savefig(to, dpi=DPI))
+    page, everything = readme(records, panels), as_csv(records)
     write_atomically(HERE / "README.md", lambda to: to.write_text(page))
+    write_atomically(HERE / "deviations.csv", lambda to: to.write_text(everything))
     write_block(HERE.parent.parent / "README.md", "theorems", main_block(records, panels))
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 import bayesmeta as bm
 from bayesmeta.claims.experiment import section_6
 from bayesmeta.claims.run import recorded
+from bayesmeta.report.page import faults
 from bayesmeta.studies import all_studies
 from bayesmeta.studies.theorems import (
     DIMS,
@@ -110,22 +111,32 @@ def test_what_the_report_says_of_theorem_1(records: dict[str, xr.Dataset]) -> No
 
 
 def test_theorems_report_is_generated() -> None:
-    """README and the project's README are what the records give today."""
+    """Page, table and the project's README are what the records give today."""
     report = load(FOLDER / "report.py")
     records, panels = report.load()
-    assert (FOLDER / "README.md").read_text() == report.readme(records, panels)
+    page = (FOLDER / "README.md").read_text()
+    assert page == report.readme(records, panels) and faults(page) == []
+    assert (FOLDER / "deviations.csv").read_text() == report.as_csv(records)
     assert report.main_block(records, panels) in (ROOT / "README.md").read_text()
 
 
 def test_referees_report_is_generated() -> None:
     """From the recorded full run, whose verdicts are those kept in the package; every violated
-    claim has a counterexample, the reason, and what survives."""
+    claim has a counterexample, the reason, and what survives; each that is printed so, and
+    not only read so, a correction that holds."""
     report = load(CLAIMS / "report.py")
-    rows = {row["id"]: row for row in json.loads((CLAIMS / "claims.json").read_text())}
-    assert (CLAIMS / "README.md").read_text() == report.readme(rows)
+    rows = json.loads((CLAIMS / "claims.json").read_text())
+    page = (CLAIMS / "README.md").read_text()
+    assert page == report.readme(rows) and faults(page) == []
+    assert (CLAIMS / "claims.csv").read_text() == report.as_csv(rows)
     assert report.main_block(rows) in (ROOT / "README.md").read_text()
-    assert {name: row["verdict"] for name, row in rows.items()} == recorded(quick=False)
-    for row in rows.values():
+    assert {row["id"]: row["verdict"] for row in rows} == recorded(quick=False)
+    better = report.corrections(rows)
+    for row in rows:
+        if row["group"] == "printed" and row["verdict"] == "violated":
+            assert better[row["id"]]["group"] == "ours"
+            assert better[row["id"]]["verdict"] == "holds"
+    for row in rows:
         bad = row["verdict"] == "violated"
         assert bad == (row["counterexample"] is not None) == bool(row["survives"])
         assert row["remark"] or not bad

@@ -1,62 +1,141 @@
-"""Figure of simulation-based calibration: ranks against the uniform law."""
+"""Calibration: the ranks of truths among draws, and how often intervals hold the truth."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bayesmeta.calibration.ranks import Uniformity, uniformity
+from bayesmeta.checks import Array
+from bayesmeta.report.figures.style import (
+    BAND,
+    FAINT,
+    INK,
+    LABEL,
+    SMALL,
+    THIN,
+    End,
+    Look,
+    clean,
+    label_ends,
+    new_figure,
+    note_below,
+)
+
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+_LOOKS = {
+    "mu 1": Look(r"$\mu_1$", "#000000", "-", "o"),
+    "mu 2": Look(r"$\mu_2$", "#0072B2", (0, (6, 2)), "s"),
+    "sd 1": Look("sd 1", "#D55E00", (0, (1, 1)), "^"),
+    "sd 2": Look("sd 2", "#009E73", (0, (5, 1, 1, 1)), "v"),
+    "corr": Look("corr", "#CC79A7", (0, (3, 1)), "D"),
+    "Sigma 12": Look(r"$\Sigma_{12}$", "#56B4E9", (0, (8, 1)), "P"),
+    "sigma": Look(r"$\sigma$", "#E69F00", "-.", "X"),
+    "along mu": Look(r"along $\mu$", "#AA3377", (0, (2, 1)), "<"),
+}
 
 
 def figure_calibration(record: xr.Dataset, draws: int) -> Figure:
-    """Distribution functions of ranks less the uniform one, with bands that hold simultaneously."""
-    from matplotlib.figure import Figure
-
-    from bayesmeta.calibration.ranks import Uniformity, uniformity
-
+    """Distribution functions of ranks less the uniform one, with bands that hold simultaneously; a
+    panel a model. The right models are drawn on a scale of their own."""
     models = record.model.values.tolist()
-    figure = Figure(figsize=(11, 3.2 * -(-len(models) // 3)), layout="constrained")
+    figure = new_figure(11, 3.4 * -(-len(models) // 3))
     panels = figure.subplots(-(-len(models) // 3), 3, squeeze=False).ravel()
-    lines = ("-", (0, (6, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1)), (0, (8, 1)), "-.")
-    colors = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
     for axes in panels[len(models) :]:
         axes.set_visible(False)
     for axes, model in zip(panels, models, strict=False):
-        ends: list[tuple[str, Uniformity]] = []
-        for k, quantity in enumerate(record.quantity.values.tolist()):
-            ranks = record["rank"].sel(model=model, quantity=quantity).values
-            if np.isnan(ranks).any():
-                continue
-            found = uniformity(ranks, draws)
-            if not ends:
-                axes.fill_between(found.points, found.low, found.high, color="#dddddd", linewidth=0)
-            axes.plot(found.points, found.difference, color=colors[k], linestyle=lines[k],
-                      label=quantity)  # fmt: skip
-            ends.append((quantity, found))
-        far = [(q, f) for q, f in ends if f.p_value < 0.01]
-        largest = max(float(np.abs(f.difference).max()) for _, f in ends)
-        limit = 0.1 if largest < 0.09 else 0.8
-        for k, (q, f) in enumerate(far):
-            place = int(len(f.points) * (0.2 + 0.25 * k))
-            axes.annotate(q, (f.points[place], f.difference[place]), fontsize=8, ha="center",
-                          xytext=(0, 6 if f.difference[place] > 0 else -12),
-                          textcoords="offset points")  # fmt: skip
-        if not far:
-            axes.legend(fontsize=7, ncols=2, frameon=False, loc="lower center", handlelength=2.5)
-        axes.set_ylim(-limit, limit)
-        axes.set(title=model, xlabel="share of draws below the truth")
-        axes.title.set_fontsize(10)
-        axes.axhline(0, color="#888888", linewidth=0.7)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-    figure.supylabel("share of runs with such a rank or a smaller one, less the uniform law",
-                     fontsize=9)  # fmt: skip
-    figure.supxlabel(
-        "grey: where uniform ranks stay with probability 95%, all points together; lines that "
-        "leave it far are named; the vertical scales differ",
-        fontsize=9, color="#555555",
-    )  # fmt: skip
+        ranks = record["rank"].sel(model=model).dropna("quantity")
+        found = {
+            quantity: uniformity(ranks.sel(quantity=quantity).values, draws)
+            for quantity in ranks.quantity.values.tolist()
+        }
+        _ranks(axes, found)
+        clean(axes, model, grid="")
+        axes.set_xlabel("share of draws below the truth")
+    figure.supylabel("distribution of the truth's rank, less the uniform one", fontsize=LABEL)
+    note_below(
+        figure,
+        "grey: where uniform ranks stay with probability 95%, all points together\n"
+        "wrong models: on another scale; lines that leave the band far are named",
+    )
+    return figure
+
+
+def _ranks(axes: Axes, found: Mapping[str, Uniformity]) -> None:
+    """One model: its band, a line a quantity, and names with leaders to where lines are extreme."""
+    largest = max(float(np.abs(one.difference).max()) for one in found.values())
+    limit = 0.1 if largest < 0.09 else 0.9
+    first = next(iter(found.values()))
+    axes.fill_between(first.points, first.low, first.high, color=BAND, linewidth=0)
+    axes.axhline(0, color=FAINT, linewidth=THIN)
+    for quantity, one in found.items():
+        axes.plot(one.points, one.difference, **_LOOKS[quantity].options(marked=False))
+    named = {q: one for q, one in found.items() if limit < 0.5 or one.p_value < 0.01}
+    axes.set_ylim(-limit, limit)
+    for side in (1, -1):
+        peaks = []
+        for quantity, one in named.items():
+            place = int(np.abs(one.difference).argmax())
+            if np.sign(one.difference[place]) == side:
+                peaks.append((one.points[place], one.difference[place], quantity))
+        slots = (np.arange(len(peaks)) + 0.5) / max(len(peaks), 1)
+        for (x, y, quantity), slot in zip(sorted(peaks), slots, strict=True):
+            axes.annotate(
+                _LOOKS[quantity].label,
+                (x, y),
+                xytext=(slot, side * 0.88 * limit),
+                ha="center",
+                va="center",
+                fontsize=LABEL,
+                color=INK,
+                arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": THIN, "shrinkB": 0},
+            )
+
+
+class Covered(NamedTuple):
+    """How often intervals hold the truth, at each level, by quantity."""
+
+    title: str
+    levels: Sequence[float]
+    shares: Mapping[str, Array]
+    runs: int
+
+
+def figure_coverage(panels: Sequence[Covered]) -> Figure:
+    """How often intervals hold the truth, less their level, with the band in which a point of a
+    right model lies with probability 95%."""
+    from scipy.stats import binom
+
+    columns = 3
+    figure = new_figure(13, 3.6 * -(-len(panels) // columns))
+    grid = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).ravel()
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    for axes, panel in zip(grid, panels, strict=False):
+        level = np.array(panel.levels)
+        low, high = (binom.ppf(end, panel.runs, level) / panel.runs for end in (0.025, 0.975))
+        axes.fill_between(level, low - level, high - level, color=BAND, linewidth=0)
+        axes.axhline(0, color=FAINT, linewidth=THIN)
+        ends = []
+        for quantity, shares in panel.shares.items():
+            axes.plot(level, shares - level, **_LOOKS[quantity].options())
+            ends.append(End(float(level[-1]), float(shares[-1] - level[-1]), _LOOKS[quantity]))
+        worst = max(float(np.abs(shares - level).max()) for shares in panel.shares.values())
+        axes.set_ylim(*((-0.1, 0.1) if worst < 0.1 else (-0.36, 0.06)))
+        axes.tick_params(labelsize=SMALL)
+        clean(axes, panel.title)
+        axes.set_xlabel("level of the interval")
+        label_ends(axes, ends)
+    figure.supylabel("share of truths inside, less the level", fontsize=LABEL)
+    note_below(
+        figure,
+        "grey: where a point of a right model lies with probability 95%, each point by itself, so "
+        "that some lie outside",
+    )
     return figure

@@ -1,18 +1,75 @@
-"""Figures of what the claims of the paper are worth."""
+"""How loose the paper's inequalities are, and by how much some of them fail."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bayesmeta.report.figures.style import BLUE, LABEL, NOTE, ORANGE, SMALL, clean, new_figure
+
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _LOW, _HIGH = 1e-3, 1e6
+"""Ratios beyond are drawn here."""
+_HOLDS, _FAILS = BLUE, ORANGE
 
 
-def _ratio(row: dict[str, Any]) -> float:
+def figure_slack(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Every printed inequality: its bound over what was found, at the point where it is tightest;
+    crosses left of the line are violated claims. ``rows`` are those of ``claims.json``."""
+    shown = [
+        row
+        for row in rows
+        if row["group"] == "printed"
+        and row["kind"] in "DPE"
+        and row["section"] != "experiment"  # orderings
+        and row["loose_by"] is not None
+    ]
+    figure = new_figure(8.2, 0.19 * len(shown) + 1.2)
+    axes = figure.subplots()
+    places = list(range(len(shown)))[::-1]  # the first on top
+    for place, row in zip(places, shown, strict=True):
+        _point(axes, place, row)
+    _sections(axes, places, [row["section"] for row in shown])
+    axes.axvline(1, color="black", linewidth=1)
+    axes.set_xscale("log")
+    axes.set_xlim(_LOW / 2, _HIGH * 2)
+    axes.set_xticks([1e-2, 1, 1e2, 1e4, 1e6])
+    axes.minorticks_off()
+    axes.set_ylim(-0.7, len(shown) + 0.4)
+    axes.set_yticks(places, [row["id"] for row in shown], fontsize=7.5)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("bound / what was found, where the claim is tightest (log scale)")
+    axes.text(
+        0.85, len(shown) - 0.4, "violated (crosses)", ha="right", fontsize=LABEL, color=_FAILS
+    )
+    axes.text(1.2, len(shown) - 0.4, "holds (dots)", ha="left", fontsize=LABEL, color=_HOLDS)
+    clean(axes, grid="x")
+    return figure
+
+
+def _point(axes: Axes, place: int, row: Mapping[str, Any]) -> None:
+    """One claim: its ratio, and a word where that is off the scale."""
+    ratio, bad = _ratio(row), row["verdict"] == "violated"
+    x = min(max(ratio, _LOW), _HIGH)
+    color = _FAILS if bad else _HOLDS
+    axes.plot([1, x], [place, place], color="#bbbbbb", linewidth=1, zorder=1)
+    axes.plot(x, place, "x" if bad else "o", color=color, markersize=5, markeredgewidth=1.6)
+    if not _LOW <= ratio <= _HIGH:
+        axes.annotate(
+            "fails by more" if bad else "looser still",
+            (x, place),
+            xytext=(6 if bad else -6, 2),
+            textcoords="offset points",
+            ha="left" if bad else "right",
+            fontsize=6.5,
+            color=color,
+        )
+
+
+def _ratio(row: Mapping[str, Any]) -> float:
     """The bound over what was found; 0 where that is infinite."""
     found = row["counterexample"]
     if found is not None and found["left"] is None:
@@ -20,149 +77,23 @@ def _ratio(row: dict[str, Any]) -> float:
     return float(row["loose_by"])
 
 
-def figure_slack(rows: Sequence[dict[str, Any]]) -> Figure:
-    """Every printed inequality: its bound over what was found, at the point where it is tightest;
-    crosses left of the line are violated claims."""
-    from matplotlib.figure import Figure
-
-    ours = ("-corrected", "-sharp", "-literal")
-    shown = [
-        row
-        for row in rows
-        if row["kind"] in "DPE"
-        and not row["id"].endswith(ours)
-        and row["section"] != "experiment"  # orderings
-        and row["loose_by"] is not None
-    ]
-    figure = Figure(figsize=(8.2, 0.185 * len(shown) + 1.2), layout="constrained")
-    axes = figure.subplots()
-    names: list[str] = []
-    section = ""
-    for place, row in enumerate(reversed(shown)):
-        ratio = _ratio(row)
-        x = min(max(ratio, _LOW), _HIGH)
-        bad = row["verdict"] == "violated"
-        axes.plot([1, x], [place, place], color="#bbbbbb", lw=1, zorder=1)
-        marker = "x" if bad else (">" if ratio > _HIGH else "o")
-        axes.plot(x, place, marker, color="#D55E00" if bad else "#0072B2", ms=5, mew=1.6, zorder=2)
-        if ratio < _LOW:
-            axes.annotate("fails by more", (x, place), xytext=(6, 1), textcoords="offset points",
-                          fontsize=6.5, color="#D55E00")  # fmt: skip
-        if names and row["section"] != section:
-            axes.axhline(place - 0.5, color="#cccccc", lw=0.6)
-        if row["section"] != section:
-            axes.text(_HIGH * 1.5e3, place - 0.25, row["section"], fontsize=7, color="#555555",
-                      ha="right", style="italic")  # fmt: skip
-        section = row["section"]
-        names.append(row["id"])
-    axes.axvline(1, color="black", lw=1)
-    axes.set_xscale("log")
-    axes.set_xlim(_LOW / 2, _HIGH * 2e3)
-    axes.tick_params(axis="y", length=0)
-    axes.set_ylim(-1, len(shown))
-    axes.set_yticks(range(len(names)), names, fontsize=7)
-    axes.set_xticks([1e-2, 1, 1e2, 1e4, 1e6])
-    axes.set_xlabel("bound / what was found, where the claim is tightest  (▸: more than 10⁶)")
-    axes.text(0.93, len(shown) - 0.4, "violated", ha="right", fontsize=8, color="#D55E00")
-    axes.text(1.08, len(shown) - 0.4, "holds", ha="left", fontsize=8, color="#0072B2")
-    axes.grid(axis="x", color="#eeeeee")
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return figure
-
-
-_KINDS = {
-    "mean": (
-        ("mean +{} along", "along, too high", "o", "-", "#D55E00"),
-        ("mean -{} along", "along, too low", "v", "--", "#0072B2"),
-        ("mean {} across", "across", "s", ":", "#009E73"),
-    ),
-    "covariance": (
-        ("covariance +{} I", "all directions", "o", "-", "#D55E00"),
-        ("covariance +{} along", "along", "v", "--", "#0072B2"),
-        ("covariance +{} across", "across", "s", ":", "#009E73"),
-    ),
-    "both": (
-        ("both {}", "mean up, all directions", "o", "-", "#D55E00"),
-        ("both -{}", "mean down", "v", "--", "#0072B2"),
-    ),
-}
-
-
-def figure_deviations(
-    shares: dict[str, dict[str, tuple[float, float, float]]],
-    bounds: dict[str, list[float]],
-    sizes: Sequence[float],
-) -> Figure:
-    """Relative regret over regret (with intervals) of each policy as the prior deviates, and k_1:
-    ``shares`` by policy and deviation, ``bounds`` by kind of deviation."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 5.6), layout="constrained")
-    grid = figure.subplots(len(shares), 3, sharex=True, sharey=True)
-    for index, (policy, share) in enumerate(shares.items()):
-        for axes, (kind, lines) in zip(grid[index], _KINDS.items(), strict=True):
-            axes.axhline(0, color="black", lw=0.8)
-            for name, label, marker, line, color in lines:
-                found = [share[name.format(f"{size:g}")] for size in sizes]
-                middle = [one[0] for one in found]
-                axes.errorbar(
-                    sizes, middle, yerr=[[one[0] - one[1] for one in found],
-                                         [one[2] - one[0] for one in found]],
-                    marker=marker, ms=4, ls=line, color=color, label=label, lw=1.3, capsize=2,
-                )  # fmt: skip
-            axes.plot(sizes, bounds[kind], color="#555555", lw=1, ls=(0, (6, 2)))
-            axes.text(sizes[0], bounds[kind][0] * 2, "$k_1$ of Theorem 1", fontsize=8,
-                      color="#555555", rotation=12, rotation_mode="anchor")  # fmt: skip
-            axes.set_xscale("log")
-            axes.set_yscale("symlog", linthresh=0.01, linscale=0.6)
-            axes.set_ylim(-1, 1e8)
-            axes.set_yticks([-0.1, 0, 0.1, 1e2, 1e5, 1e8])
-            axes.grid(color="#eeeeee")
-            axes.set_title(f"{policy}: {kind} off", fontsize=10, loc="left")
-            if index == 0:
-                axes.legend(fontsize=7.5, frameon=False, loc="center right", handlelength=3,
-                            bbox_to_anchor=(1, 0.88 if kind == "mean" else 0.62))  # fmt: skip
-    for axes in grid[:, 0]:
-        axes.set_ylabel("relative regret / regret of KQB\n(linear within ±0.01, log beyond)")
-    for axes in grid[-1]:
-        axes.set_xlabel("size of the deviation (norm)")
-    return figure
-
-
-def figure_growth(panels: Sequence[dict[str, Any]]) -> Figure:
-    """Relative regret against N, T and d, with the fitted exponent and the printed rate; a panel
-    has ``x``, ``label`` and ``lines``: name, values (runs, x), exponent as text, and ``rate``."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 3.6), layout="constrained")
-    row = figure.subplots(1, len(panels))
-    for axes, panel in zip(row, panels, strict=True):
-        x = panel["x"]
-        looks = (("D", "-", "#0072B2"), ("v", "--", "#009E73"), ("s", ":", "#D55E00"),
-                 ("^", "-.", "#777777"))  # fmt: skip
-        for (name, values, text), (marker, line, color) in zip(panel["lines"], looks, strict=False):
-            every = max(1, len(x) // 6)
-            error = 1.96 * values.std(axis=0, ddof=1) / math.sqrt(len(values))
-            axes.errorbar(x, values.mean(axis=0), yerr=error, marker=marker, markevery=every,
-                          errorevery=every, capsize=2, ls=line, color=color, ms=4,
-                          label=f"{name}: {text}")  # fmt: skip
-        base = panel["lines"][0][1].mean(axis=0)[0]
-        axes.plot([x[0], x[-1]], [base, base * (x[-1] / x[0]) ** panel["rate"]], color="#555555",
-                  lw=1, ls=(0, (6, 2)))  # fmt: skip
-        axes.annotate(panel["printed"], (x[0], base), xytext=(2, -12), fontsize=7,
-                      textcoords="offset points", color="#555555")  # fmt: skip
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xticks(panel["ticks"], [f"{tick:,}" for tick in panel["ticks"]])
-        axes.minorticks_off()
-        low, high = axes.get_ylim()
-        axes.set_ylim(low, high * (high / low) ** 0.35)
-        axes.legend(fontsize=7, frameon=False, loc="upper left", handlelength=3,
-                    title="exponent [95% interval]", title_fontsize=7,
-                    alignment="left")  # fmt: skip
-        axes.set_xlabel(panel["label"])
-        axes.grid(color="#eeeeee")
-    row[0].set_ylabel("relative regret, units of reward")
-    return figure
+def _sections(axes: Axes, places: Sequence[int], names: Sequence[str]) -> None:
+    """The name of each section at the right, beside its first claim, and a rule above it."""
+    before = ""
+    for place, name in zip(places, names, strict=True):
+        if name == before:
+            continue
+        if before:
+            axes.axhline(place + 0.5, color="#cccccc", linewidth=0.6)
+        axes.annotate(
+            name,
+            (1.0, place),
+            xycoords=("axes fraction", "data"),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+            color=NOTE,
+            annotation_clip=False,
+        )
+        before = name

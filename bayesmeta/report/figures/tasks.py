@@ -90,7 +90,8 @@ def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
     few = add_theta(xr.DataTree.from_dict({"posterior": thin, "observed_data": data}))
     theta = few["posterior"].to_dataset()["theta"].values.reshape(-1, data.sizes["task"], d)
     low, high = np.quantile(theta, [0.025, 0.975], axis=0)
-    own = _least_squares(TaskStatistics(data["gram"].values, data["moment"].values))
+    stats = TaskStatistics(data["gram"].values, data["moment"].values)
+    own = least_squares(stats, undetermined="nan")
     mu, sd = (thin[name].values.reshape(-1, d) for name in ("mu", "sd"))
     rng = np.random.default_rng(0)
     new = mu + sd * rng.standard_normal(mu.shape)  # of one more task, each coefficient by itself
