@@ -248,7 +248,7 @@ def test_benchmark_report_is_generated() -> None:
 
 
 @pytest.mark.parametrize("name", ["bench", "calibration", "claims", "theorems"])
-def test_blocks_of_the_readme_are_short(name: str) -> None:
+def test_other_blocks_of_the_readme_are_short(name: str) -> None:
     """A table of at most five columns, at most three bullets, at most three numbers a paragraph."""
     text = (ROOT / "README.md").read_text()
     block = text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
