@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
+import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
@@ -12,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 class Argument(str):
@@ -70,6 +74,11 @@ class InputError(ValueError):
 
     The message may be an ``Advice``, which commands show with the names of their options.
     """
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, as of the line outside the package that led here."""
+    warnings.warn(message, category, skip_file_prefixes=(_PACKAGE,))
 
 
 def _bad(name: str, problem: str) -> InputError:
