@@ -1,4 +1,4 @@
-"""Draws of the prior for an agent at work: one chain, quick to start, no diagnostics."""
+"""Draws of the prior for an agent between two tasks: one chain, quick to start."""
 
 from __future__ import annotations
 
