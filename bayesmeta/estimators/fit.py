@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesmeta.checks import Array, InputError, covariance, of_type, one_of, real, whole
+from bayesmeta.checks import Advice, Array, InputError, covariance, of_type, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
@@ -82,14 +82,18 @@ def pooled_variance(stats: TaskStatistics) -> float:
     left, freedom = stats.residuals()
     if freedom < 1:
         raise InputError(
-            "no task has more steps than features, so their residuals say nothing of the noise; "
-            "give noise_sd"
+            Advice(
+                "no task has more steps than features, so their residuals say nothing of the "
+                "noise; give {noise_sd}"
+            )
         )
     assert stats.energy is not None
     if left <= 1e-13 * stats.energy.sum():
         raise InputError(
-            "the rewards of every task are fitted exactly, so the noise cannot be estimated; give "
-            "noise_sd, or more rows a task"
+            Advice(
+                "the rewards of every task are fitted exactly, so the noise cannot be estimated; "
+                "give {noise_sd}, or more rows a task"
+            )
         )
     return left / freedom
 
@@ -201,8 +205,10 @@ def fit_likelihood(
         )  # fmt: skip
     except np.linalg.LinAlgError:
         raise InputError(
-            "the likelihood cannot be computed with numbers of 16 digits: the noise is too small "
-            "beside the rewards; give a larger noise_sd, or let it be estimated"
+            Advice(
+                "the likelihood cannot be computed with numbers of 16 digits: the noise is too "
+                "small beside the rewards; give a larger {noise_sd}, or let it be estimated"
+            )
         ) from None
     status = Status.OK
     if fit.rank < stats.dim:
@@ -295,7 +301,7 @@ def task_posteriors(stats: TaskStatistics, estimate: PriorEstimate) -> tuple[Arr
     As if the estimated prior were known: its own uncertainty is not in them.
     """
     if not estimate.usable:
-        raise InputError(f"this estimate is no prior: {estimate.status.value}")
+        raise InputError(f"this estimate is no prior: {estimate.status.advice}")
     if estimate.noise_sd is None:
         raise InputError(
             "this estimate has no noise_sd (split does not need it); give it with "

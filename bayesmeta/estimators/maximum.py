@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError
+from bayesmeta.checks import Advice, Array, InputError
 from bayesmeta.estimators.information import standard_errors
 from bayesmeta.estimators.likelihood import in_threads, pack
 from bayesmeta.estimators.search import FLAT, LIMIT, Search
@@ -142,7 +142,9 @@ def first_variance(stats: TaskStatistics, total: Array) -> float:
         freedom = float(stats.count.sum())  # type: ignore[union-attr]
     if left <= 1e-13 * stats.energy.sum():
         raise InputError(
-            "the rewards of every task are fitted exactly, so the noise cannot be estimated; give "
-            "noise_sd, or more rows a task"
+            Advice(
+                "the rewards of every task are fitted exactly, so the noise cannot be estimated; "
+                "give {noise_sd}, or more rows a task"
+            )
         )
     return left / freedom
