@@ -39,9 +39,9 @@ def add(commands: Subparsers) -> None:
         "--widening",
         type=float,
         metavar="C",
-        help="c_w of moment-widened, eq. (12), which needs it",
+        help="c_w of eq. (12), for moment-widened",
     )
-    fit.add_argument("--horizon", type=int, metavar="T", help="and the steps of a task, T")
+    fit.add_argument("--horizon", type=int, metavar="T", help="steps of a task, for moment-widened")
     fit.set_defaults(command=_fit)
 
 

@@ -56,13 +56,13 @@ def add(commands: Subparsers) -> None:
     for name, default, text in (
         ("draws", 1000, "of each chain"),
         ("tune", 500, "draws before them"),
-        ("chains", 4, "chains"),
+        ("chains", 4, "how many, side by side"),
     ):
         sample.add_argument(
             f"--{name}", type=int, default=default, metavar="K", help=f"{text} (%(default)s)"
         )
     sample.add_argument(
-        "--seed", "--random-seed", dest="random_seed", type=int, default=0, metavar="S", help="(0)"
+        "--seed", "--random-seed", dest="random_seed", type=int, default=0, metavar="S", help="of the draws (0)"
     )
     sample.add_argument(
         "--target-accept",
