@@ -62,7 +62,13 @@ def add(commands: Subparsers) -> None:
             f"--{name}", type=int, default=default, metavar="K", help=f"{text} (%(default)s)"
         )
     sample.add_argument(
-        "--seed", "--random-seed", dest="random_seed", type=int, default=0, metavar="S", help="of the draws (0)"
+        "--seed",
+        "--random-seed",
+        dest="random_seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="of the draws (%(default)s)",
     )
     sample.add_argument(
         "--target-accept",

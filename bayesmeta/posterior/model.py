@@ -166,13 +166,11 @@ def build_model(
 
     Examples
     --------
-    >>> import numpy as np
     >>> import bayesmeta as bm
-    >>> task, reward = [0, 0, 1, 1, 2, 2], [1.0, 2.0, 4.0, 5.0, 7.0, 8.0]
-    >>> stats = bm.TaskStatistics.from_arrays(task, reward, np.ones((6, 1)))
-    >>> model = bm.build_model(stats, kind="noncentred")
+    >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
+    >>> model = bm.build_model(stats, noise_sd=1.0, kind="noncentred")
     >>> sorted(variable.name for variable in model.free_RVs)
-    ['mu', 'sigma', 'spread', 'z']
+    ['mu', 'spread', 'z']
     """
     require("pymc")
     return model_of(check_problem(stats, noise_sd, prior, kind))

@@ -222,12 +222,10 @@ def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
 
     Examples
     --------
-    >>> import numpy as np
     >>> import bayesmeta as bm
-    >>> task, reward = [0, 0, 1, 1, 2, 2], [1.0, 2.0, 4.0, 5.0, 7.0, 8.0]
-    >>> stats = bm.TaskStatistics.from_arrays(task, reward, np.ones((6, 1)))
-    >>> bm.default_prior(stats)
-    LKJ(mean=[4.5], mean_sd=[33.12], scale=[13.25], eta=2, noise_scale=2.065)
+    >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
+    >>> bm.default_prior(stats, noise_sd=1.0)
+    LKJ(mean=[4.5], mean_sd=[33.12], scale=[13.25], eta=2, noise_scale=2)
     """
     mean, spread, variance = _pooled(stats, noise_sd)
     scale = _wide(len(stats) - 1) * spread

@@ -66,8 +66,7 @@ def sample_posterior(
 ) -> xr.DataTree:
     """Draw from the posterior of the prior N(mu, Sigma) that tasks come from.
 
-    With nutpie, models and data of the same kind and dimension are compiled once in a process;
-    PyMC compiles on every call. Draws that should not be trusted come with a ``FitWarning``.
+    Draws that should not be trusted come with a ``FitWarning``.
 
     Parameters
     ----------
@@ -76,38 +75,29 @@ def sample_posterior(
     noise_sd
         The noise (sigma) of a reward; None: it is estimated, too.
     prior
-        What is believed of (mu, Sigma) before the data: ``LKJ``, ``InverseWishart`` or
-        ``KnownCovariance``; None: wide, in the data's own units (``default_prior``).
+        An ``LKJ``, ``InverseWishart`` or ``KnownCovariance``; None: ``default_prior``.
     model
         How the model is written: "fused", "collapsed", "noncentred" or "centred".
     nuts_sampler
-        "nutpie" or "pymc".
-    draws, tune, chains, cores, random_seed, target_accept
+        "nutpie" compiles once a process for models of one kind and dimension, "pymc" every time.
+    draws, tune, chains, cores, random_seed, target_accept, progressbar
         As in ``pymc.sample``.
     theta
         Keep draws of every task's theta, too; ``add_theta`` adds them later.
-    progressbar
-        Show one on standard error.
 
     Returns
     -------
     xarray.DataTree
-        Groups ``posterior`` (mu, Sigma, sd, corr; sigma where ``noise_sd`` is None; theta if asked
-        for), ``sample_stats``, ``observed_data``, ``prior``. Its attributes repeat the arguments
-        and have the result of the checks: ``trusted`` (0 or 1) and ``diagnostics``, which
-        ``trustworthy`` reads.
+        Groups ``posterior`` (mu, Sigma, sd, corr; sigma where it is estimated; theta if asked for),
+        ``sample_stats``, ``observed_data``, ``prior``. Its attributes repeat the arguments and have
+        the result of the checks: ``trusted``, and ``diagnostics``, which ``trustworthy`` reads.
 
     Examples
     --------
-    Arguments are checked before anything is compiled:
-
-    >>> import numpy as np
     >>> import bayesmeta as bm
-    >>> task, reward = [0, 0, 1, 1, 2, 2], [1.0, 2.0, 4.0, 5.0, 7.0, 8.0]
-    >>> stats = bm.TaskStatistics.from_arrays(task, reward, np.ones((6, 1)))
-    >>> bm.sample_posterior(stats, noise_sd=1.0, draws=0)
-    Traceback (most recent call last):
-    bayesmeta.checks.InputError: draws must be at least 1, got 0
+    >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
+    >>> tree = bm.sample_posterior(stats, noise_sd=1.0, random_seed=1)  # doctest: +SKIP
+    >>> bm.trustworthy(tree)  # doctest: +SKIP
     """
     settings = check_settings(
         draws, tune, chains, random_seed, target_accept, cores, nuts_sampler=nuts_sampler
@@ -115,28 +105,44 @@ def sample_posterior(
     problem = check_problem(stats, noise_sd, prior, model)
     require("pymc", nuts_sampler)
     start = time.perf_counter()
-    tree = _drawn(problem, nuts_sampler, settings, progressbar)
-    rng = np.random.default_rng(np.random.SeedSequence([random_seed, 1]))
-    tree = observed(_relabelled(tree, problem), problem)
-    tree = add_prior(tree, problem, rng)
-    if theta and "theta" not in tree["posterior"]:
-        tree = add_theta(tree, random_seed)
-    elif not theta and "theta" in tree["posterior"]:
-        tree["posterior"] = tree["posterior"].to_dataset().drop_vars("theta")
+    tree = _completed(
+        _drawn(problem, nuts_sampler, settings, progressbar), problem, settings, theta
+    )
     trust = check_draws(tree)
-    tree.attrs = {
-        "model": model,
-        "nuts_sampler": nuts_sampler,
-        "settings": json.dumps(settings),
-        "noise_sd": "estimated" if problem.noise_sd is None else problem.noise_sd,
-        "prior": json.dumps(describe_prior(problem.prior)),
-        "versions": json.dumps(versions()),
+    tree.attrs = _attributes(problem, nuts_sampler, settings) | {
         "seconds": time.perf_counter() - start,
         "trusted": int(bool(trust)),
         "diagnostics": as_attribute(trust, tree["posterior"].to_dataset()),
     }
     _warn_of(trust)
     return tree
+
+
+def _completed(
+    tree: xr.DataTree, problem: Problem, settings: dict[str, Any], theta: bool
+) -> xr.DataTree:
+    """With labels, data, draws of the prior, and theta or not."""
+    seed = settings["random_seed"]
+    rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
+    tree = observed(_relabelled(tree, problem), problem)
+    tree = add_prior(tree, problem, rng)
+    if theta and "theta" not in tree["posterior"]:
+        tree = add_theta(tree, seed)
+    elif not theta and "theta" in tree["posterior"]:
+        tree["posterior"] = tree["posterior"].to_dataset().drop_vars("theta")
+    return tree
+
+
+def _attributes(problem: Problem, nuts_sampler: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a fit, as attributes that a file can hold."""
+    return {
+        "model": problem.kind,
+        "nuts_sampler": nuts_sampler,
+        "settings": json.dumps(settings),
+        "noise_sd": "estimated" if problem.noise_sd is None else problem.noise_sd,
+        "prior": json.dumps(describe_prior(problem.prior)),
+        "versions": json.dumps(versions()),
+    }
 
 
 def check_settings(
