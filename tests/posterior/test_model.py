@@ -540,7 +540,9 @@ def test_trust_is_what_arviz_finds_nothing_wrong_with() -> None:
     slow = good.cumsum(axis=1)
     for mu in (good, apart, slow, good[:, :60]):
         tree = tree_of(mu, cov[:, : mu.shape[1]], fixed=False)
-        assert bool(bm.trustworthy(tree)) != azs.diagnose(tree, show_diagnostics=False)
+        wrong = azs.diagnose(tree, ess_threshold=400, show_diagnostics=False)
+        assert bool(bm.trustworthy(tree)) != wrong
+        assert wrong == (mu is not good)
 
 
 def test_advice_has_options_for_every_argument() -> None:
