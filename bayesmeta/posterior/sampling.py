@@ -105,9 +105,8 @@ def sample_posterior(
     problem = check_problem(stats, noise_sd, prior, model)
     require("pymc", nuts_sampler)
     start = time.perf_counter()
-    tree = _completed(
-        _drawn(problem, nuts_sampler, settings, progressbar), problem, settings, theta
-    )
+    tree = _drawn(problem, nuts_sampler, settings, progressbar)
+    tree = _completed(tree, problem, settings, theta)
     trust = check_draws(tree)
     tree.attrs = _attributes(problem, nuts_sampler, settings) | {
         "seconds": time.perf_counter() - start,
