@@ -56,7 +56,7 @@ _HOME = {
     ),
     "posterior.model": ("build_model",),
     "posterior.sampling": ("FitWarning", "sample_posterior"),
-    "posterior.diagnostics": ("Diagnosis", "diagnose"),
+    "posterior.diagnostics": ("Trust", "trustworthy"),
     "posterior.predictive": ("add_log_likelihood", "add_predictive", "add_theta"),
     "agents.agent": ("Agent",),
     "agents.roster": ("BAYESIAN", "FIGURE_1", "OURS", "ROSTER", "find_agents"),

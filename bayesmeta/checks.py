@@ -2,18 +2,88 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
+
+
+class Argument(str):
+    """The name of an argument, a value for ``Advice``."""
+
+    __slots__ = ()
+
+
+class Advice(str):
+    """Text that names arguments, for Python and for the command line.
+
+    Fields in braces are filled with ``values``; a field without a value is the name of an argument.
+    The string itself is what a user of Python reads.
+
+    >>> advice = Advice("{found} tasks are few; give {noise_sd}", found="2")
+    >>> print(advice)
+    2 tasks are few; give noise_sd
+    >>> advice.in_options()
+    '2 tasks are few; give --noise-sd'
+    """
+
+    template: str
+    values: dict[str, str]
+
+    def __new__(cls, template: str, /, **values: str) -> Advice:
+        made = super().__new__(cls, _filled(template, values, str))
+        made.template, made.values = template, values
+        return made
+
+    def __getnewargs_ex__(self) -> tuple[tuple[str], dict[str, str]]:
+        return (self.template,), self.values
+
+    def in_options(self, names: Mapping[str, str] | None = None) -> str:
+        """For the command line: ``noise_sd`` is called --noise-sd, or what ``names`` says."""
+
+        def option(name: str) -> str:
+            usual = name if name.startswith("--") else f"--{name.replace('_', '-')}"
+            return (names or {}).get(name, usual)
+
+        return _filled(self.template, self.values, option)
+
+
+def _filled(template: str, values: dict[str, str], rename: Callable[[str], str]) -> str:
+    """The template with its values; names of arguments go through ``rename``."""
+    fields = {field: Argument(field) for _, field, _, _ in Formatter().parse(template) if field}
+    return template.format_map(
+        {
+            field: rename(str(value)) if isinstance(value, Argument) else value
+            for field, value in (fields | values).items()
+        }
+    )
 
 
 class InputError(ValueError):
-    """An argument that cannot be used; the message says which, why, and what would do."""
+    """An argument that cannot be used; the message says which, why, and what would do.
+
+    The message may be an ``Advice``, which commands show with the names of their options.
+    """
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, as of the line outside the package that led here."""
+    warnings.warn(message, category, skip_file_prefixes=(_PACKAGE,))
+
+
+def _bad(name: str, problem: str) -> InputError:
+    """The argument and what is wrong with it."""
+    return InputError(Advice("{argument} {problem}", argument=Argument(name), problem=problem))
 
 
 def real(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf) -> float:
@@ -21,22 +91,22 @@ def real(name: str, value: Any, *, above: float = -math.inf, least: float = -mat
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
+        raise _bad(name, f"must be a number, got {value!r}") from None
     if not math.isfinite(number):
-        raise InputError(f"{name} must be finite, got {value!r}")
+        raise _bad(name, f"must be finite, got {value!r}")
     if number <= above:
-        raise InputError(f"{name} must be greater than {above:g}, got {value!r}")
+        raise _bad(name, f"must be greater than {above:g}, got {value!r}")
     if number < least:
-        raise InputError(f"{name} must be at least {least:g}, got {value!r}")
+        raise _bad(name, f"must be at least {least:g}, got {value!r}")
     return number
 
 
 def whole(name: str, value: Any, *, least: int = 0) -> int:
     """A whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InputError(f"{name} must be a whole number, got {value!r}")
+        raise _bad(name, f"must be a whole number, got {value!r}")
     if value < least:
-        raise InputError(f"{name} must be at least {least}, got {value}")
+        raise _bad(name, f"must be at least {least}, got {value}")
     return int(value)
 
 
@@ -97,3 +167,21 @@ def of_type[T](name: str, value: Any, kind: type[T], hint: str) -> T:
         what = f"the class {value.__name__}" if isinstance(value, type) else repr(value)
         raise InputError(f"{name} must be {kind.__name__}, got {what[:80]}; {hint}")
     return value
+
+
+def renamed[**P, R](**old: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Accept arguments under earlier names too: ``@renamed(seed="random_seed")``."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def accepting(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name, new in old.items():
+                if name in kwargs:
+                    if new in kwargs:
+                        raise InputError(f"{name} is the earlier name of {new}; give one of them")
+                    kwargs[new] = kwargs.pop(name)
+            return function(*args, **kwargs)
+
+        return accepting
+
+    return decorate

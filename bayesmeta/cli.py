@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from bayesmeta.checks import InputError
-from bayesmeta.commands import agents, check, fit, reproduce, study, theory
+from bayesmeta.commands import agents, check, fit, reproduce, sample, study, theory
 from bayesmeta.commands.parsing import Parser
 
 
@@ -37,7 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="bayesmeta", description="Metalearning linear bandits by prior update.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for command in (reproduce, study, fit, check, theory, agents):
+    for command in (reproduce, study, fit, sample, check, theory, agents):
         command.add(commands)
     return parser
 

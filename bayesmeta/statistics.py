@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesmeta.checks import Array, InputError, array
+from bayesmeta.checks import Advice, Array, InputError, array
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -287,8 +287,10 @@ class TaskStatistics:
 
         if self.count is None or self.energy is None:
             raise InputError(
-                "estimating the noise needs count and energy (steps and sum of squared rewards of "
-                "each task); give them, or noise_sd"
+                Advice(
+                    "estimating the noise needs count and energy (steps and sum of squared rewards "
+                    "of each task); give them, or {noise_sd}"
+                )
             )
         centred, _ = self.centred()
         assert centred.energy is not None

@@ -139,7 +139,7 @@ def large(tasks: int = 10_000) -> dict[str, float]:
     """Four chains for many tasks, from the statistics to the verdict, compiled before."""
     stats, prior = data(tasks)
     start = time.perf_counter()
-    tree = bm.sample_posterior(stats, 1.0, prior=prior, cores=2, seed=1)
+    tree = bm.sample_posterior(stats, 1.0, prior=prior, cores=2, random_seed=1)
     took = time.perf_counter() - start
     return {"tasks": tasks, "seconds": took, "trusted": tree.attrs["trusted"]}
 

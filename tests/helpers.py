@@ -16,6 +16,8 @@ from bayesmeta.statistics import TaskStatistics
 
 ROOT = Path(__file__).parent.parent
 """The checkout."""
+SLEEP_COLUMNS = ["--task", "Subject", "--reward", "Reaction", "--features", "Days", "--intercept"]
+"""Options for the CSV of the fixture ``sleep``."""
 
 # ---- One false-alarm budget for all stochastic tests of the suite.
 #

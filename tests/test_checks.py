@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+import pickle
 import re
 
 import numpy as np
 import pytest
 
-from bayesmeta.checks import InputError, array, covariance, one_of, real, whole
+from bayesmeta.checks import (
+    Advice,
+    InputError,
+    array,
+    covariance,
+    one_of,
+    real,
+    renamed,
+    whole,
+)
 
 
 def test_real_returns_a_float() -> None:
@@ -121,3 +131,36 @@ def test_input_error_is_a_value_error() -> None:
     """Callers who catch ValueError catch ours."""
     with pytest.raises(ValueError, match="n must be"):
         whole("n", 0.5)
+
+
+def test_advice_names_arguments_or_options() -> None:
+    """Fields without a value are arguments; values are shown as they are, braces included."""
+    advice = Advice("{found} is odd; give {noise_sd} or {prior}", found="{x}_y")
+    assert advice == "{x}_y is odd; give noise_sd or prior"
+    for one in (advice, pickle.loads(pickle.dumps(advice))):
+        assert one.in_options() == "{x}_y is odd; give --noise-sd or --prior"
+        assert one.in_options({"prior": "--prior-eta"}).endswith("--noise-sd or --prior-eta")
+
+
+def test_refusals_of_numbers_name_the_option() -> None:
+    """Also of an error that came from another process, and of names that are options already."""
+    for name, option in (("random_seed", "--random-seed"), ("--jobs", "--jobs")):
+        for value in (-1, "two{}"):
+            with pytest.raises(InputError) as found:
+                whole(name, value)
+            error = pickle.loads(pickle.dumps(found.value))
+            assert str(error) == str(found.value)
+            assert error.args[0].in_options() == str(error).replace(name, option)
+
+
+def test_earlier_names_are_accepted() -> None:
+    """The argument arrives under its new name; both at once are refused."""
+
+    @renamed(seed="random_seed")
+    def twice(random_seed: int = 0) -> int:
+        """Double."""
+        return 2 * random_seed
+
+    assert twice(seed=3) == twice(random_seed=3) == twice(3) == 6 and twice.__doc__ == "Double."
+    with pytest.raises(InputError, match="seed is the earlier name of random_seed"):
+        twice(seed=3, random_seed=3)

@@ -131,7 +131,7 @@ def task_posteriors(stats: TaskStatistics, estimate: PriorEstimate) -> tuple[Arr
     array([1.12, 2.88])
     """
     if not estimate.usable:
-        raise InputError(f"this estimate is no prior: {estimate.status.value}")
+        raise InputError(f"this estimate is no prior: {estimate.status.advice}")
     if estimate.noise_sd is None:
         raise InputError(
             "this estimate has no noise_sd (split does not need it); give it with "

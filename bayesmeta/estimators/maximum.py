@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesmeta.checks import Array, InputError, covariance
+from bayesmeta.checks import Advice, Array, InputError, covariance
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.information import standard_errors
 from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
@@ -147,8 +147,10 @@ def fit_likelihood(
         )
     except np.linalg.LinAlgError:
         raise InputError(
-            "the likelihood cannot be computed with numbers of 16 digits: the noise is too small "
-            "beside the rewards; give a larger noise_sd, or let it be estimated"
+            Advice(
+                "the likelihood cannot be computed with numbers of 16 digits: the noise is too "
+                "small beside the rewards; give a larger {noise_sd}, or let it be estimated"
+            )
         ) from None
     status = _status(fit, stats.dim)
     return PriorEstimate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bayesmeta.checks import InputError
+from bayesmeta.checks import Advice, InputError
 from bayesmeta.statistics import TaskStatistics
 
 EXACT = 1e-13
@@ -26,12 +26,16 @@ def pooled_variance(stats: TaskStatistics, *, common: bool = False) -> tuple[flo
         left, freedom = float(stats.energy.sum() - fitted), float(stats.count.sum())
     elif freedom < 1:
         raise InputError(
-            "no task has more steps than features, so their residuals say nothing of the noise; "
-            "give noise_sd"
+            Advice(
+                "no task has more steps than features, so their residuals say nothing of the "
+                "noise; give {noise_sd}"
+            )
         )
     if left <= EXACT * stats.energy.sum():
         raise InputError(
-            "the rewards of every task are fitted exactly, so the noise cannot be estimated; give "
-            "noise_sd, or more rows a task"
+            Advice(
+                "the rewards of every task are fitted exactly, so the noise cannot be estimated; "
+                "give {noise_sd}, or more rows a task"
+            )
         )
     return left / freedom, freedom

@@ -1,9 +1,9 @@
 """A PyMC model compiled for nutpie, quickly.
 
 nutpie's own compiler wraps the model's functions anew in every process, which costs 15 to 25 s even
-where all else is kept on disk. Here the functions are kept on disk whole, compiled so that they let
-go of Python's lock, and handed to nutpie as Python functions: a model that has been compiled before
-on this machine starts in a second or two, and chains still run side by side.
+where all else is cached on disk. Here whole functions are cached on disk, compiled so that they
+release Python's lock, and handed to nutpie as Python functions: a model that has been compiled
+before on this machine starts in a second or two, and chains still run side by side.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Unlocked(NumbaLinker):
-    """PyTensor's numba linker, but what it compiles lets other Python threads run meanwhile."""
+    """PyTensor's numba linker, with functions that release Python's lock while they run."""
 
     def jit_compile(self, fn_and_cache: Any) -> Any:
         function, key = fn_and_cache

@@ -1,55 +1,95 @@
-"""Whether a fit is to be trusted: a verdict with the numbers behind it and what to do."""
+"""Whether draws can be trusted: ArviZ's diagnostics against their thresholds, with advice."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import InputError
+from bayesmeta.checks import Advice, InputError
+from bayesmeta.runner.plain import without_nan
 
 if TYPE_CHECKING:
     import xarray as xr
 
+_MORE = Advice("draw more ({draws}, {tune})")
+_STILL = "entries that never moved"
+_DEPTH = "at maximal tree depth"
+ADVICE = {
+    "chains": Advice("one chain cannot show that it has converged: set {chains} to 4"),
+    "draws": _MORE,
+    "R-hat": Advice("chains disagree: draw more ({draws}, {tune})"),
+    "ESS bulk": _MORE,
+    "ESS tail": _MORE,
+    _STILL: Advice("the chains are stuck: tune longer ({tune})"),
+    "MCSE / sd": _MORE,
+    "divergences": Advice(
+        "raise {target_accept} to 0.95, or give a prior that says more ({prior})"
+    ),
+    "E-BFMI": Advice("heavy tails: tighten the prior ({prior}), or draw more ({draws})"),
+    _DEPTH: Advice("draws are far apart: tune longer ({tune})"),
+}
+"""What to do where a check fails, by its name."""
+
 
 class Check(NamedTuple):
-    """One number against its threshold."""
+    """One number against its threshold; ``worst`` is the entry it is of."""
 
     name: str
     value: float
     wanted: str
     passed: bool
-    worst: str
-    advice: str
+    worst: str = ""
+
+    @property
+    def advice(self) -> Advice:
+        """What to do where it fails."""
+        return ADVICE[self.name]
 
 
-class Diagnosis(tuple[Check, ...]):
-    """All checks of a fit; false where one of them fails. Prints as a short table."""
+class Trust(tuple[Check, ...]):
+    """All checks of a fit, what ``trustworthy`` returns.
+
+    True where all of them pass; prints as a short table.
+
+    Examples
+    --------
+    >>> from bayesmeta.posterior.diagnostics import Check, Trust
+    >>> bool(Trust([Check("divergences", 0.0, "0", True)]))
+    True
+    """
 
     __slots__ = ()
 
     def __bool__(self) -> bool:
         return all(check.passed for check in self)
 
-    def __str__(self) -> str:
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        """The checks that fail."""
+        return tuple(check for check in self if not check.passed)
+
+    def text(self, wording: Callable[[Advice], str] = str) -> str:
+        """The table, the advice in a wording (that of Python, or of a command), the conclusion."""
         lines = [f"{'check':<24}{'value':>10}  {'wanted':<10}{'':<5}worst"]
         lines += [
             f"{c.name:<24}{c.value:>10.5g}  {c.wanted:<10}{'ok' if c.passed else 'BAD':<5}{c.worst}"
             for c in self
         ]
-        lines += [f"{c.name}: {c.advice}" for c in self if not c.passed]
+        lines += [f"{check.name}: {wording(check.advice)}" for check in self.failed]
         good = "the sampler has converged: the draws can be trusted"
         return "\n".join([*lines, good if self else "do not trust these draws"])
+
+    def __str__(self) -> str:
+        return self.text()
 
     __repr__ = __str__
 
 
-_MORE = "draw more (draws, tune)"
-_GEOMETRY = "raise target_accept (0.95), or give a prior that says more"
-
-
 def group_of(tree: Any, name: str, *variables: str) -> xr.Dataset:
-    """A group of a fitted tree with the variables that are needed of it; else what is missing."""
+    """A group of a fitted tree; refuses a tree that lacks it, or ``variables`` in it."""
     import xarray as xr
 
     if not isinstance(tree, xr.DataTree):
@@ -65,57 +105,105 @@ def group_of(tree: Any, name: str, *variables: str) -> xr.Dataset:
     return group
 
 
-@np.errstate(divide="ignore", invalid="ignore")  # of chains that stand still; NaN fails
-def diagnose(tree: xr.DataTree) -> Diagnosis:
-    """R-hat, effective sample sizes, divergences, energy, Monte-Carlo error, tree depth.
+def trustworthy(tree: xr.DataTree) -> Trust:
+    """Whether draws can be trusted: true where every check passes (``arviz.diagnose`` is false).
 
-    Thresholds of Vehtari et al. (2021; an effective sample size of 400 for four chains is 100 a
-    chain) and Betancourt (2016). ``theta`` is left out, and what the prior holds fixed; anything
-    else that does not move is a failure.
+    R-hat, effective sample sizes, Monte-Carlo errors and E-BFMI as arviz-stats computes them,
+    divergences and tree depth. Thresholds of Vehtari et al. (2021; an effective sample size of 400
+    for four chains is 100 a chain) and Betancourt (2016). ``theta`` is left out, and what the
+    prior holds fixed; anything else that does not move is a failure.
+
+    ``sample_posterior`` stores the checks with the draws, as JSON in ``tree.attrs["diagnostics"]``;
+    they are computed only where a tree has none, or has another number of draws since.
+
+    Parameters
+    ----------
+    tree
+        As ``sample_posterior`` returns it.
+
+    Returns
+    -------
+    Trust
+        The checks; prints as a table with advice on those that fail.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> from bayesmeta.posterior.example import example_tree
+    >>> tree = example_tree()
+    >>> bool(bm.trustworthy(tree))
+    True
     """
-    import arviz_stats as azs
+    posterior = group_of(tree, "posterior", "mu")
+    group_of(tree, "sample_stats", "diverging")
+    stored = json.loads(tree.attrs.get("diagnostics", "{}"))
+    if stored.get("draws") == _size(posterior):
+        return Trust(
+            Check(**check | {"value": np.nan if check["value"] is None else check["value"]})
+            for check in stored["checks"]
+        )
+    return check_draws(tree)
 
+
+def as_attribute(trust: Trust, posterior: xr.Dataset) -> str:
+    """JSON of the checks, for the attributes of a tree with these draws."""
+    checks = [check._asdict() for check in trust]
+    return json.dumps(without_nan({"draws": _size(posterior), "checks": checks}))
+
+
+def _size(posterior: xr.Dataset) -> list[int]:
+    return [posterior.sizes["chain"], posterior.sizes["draw"]]
+
+
+@np.errstate(divide="ignore", invalid="ignore")  # of chains that stand still; NaN fails
+def check_draws(tree: xr.DataTree) -> Trust:
+    """Compute all checks of a tree."""
     posterior = group_of(tree, "posterior", "mu")
     stats = group_of(tree, "sample_stats", "diverging")
-    data = posterior[[name for name in ("mu", "Sigma", "sigma")
-                      if name in posterior and not _known(tree, name)]]  # fmt: skip
-    chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    checks = [
-        Check("chains", chains, ">= 2", chains >= 2, "",
-              "one chain cannot show that it has converged: chains=4"),
-    ]  # fmt: skip
+    names = [name for name in ("mu", "Sigma", "sigma") if name in posterior]
+    data = posterior[[name for name in names if not _known(tree, name)]]
+    chains, draws = _size(posterior)
+    checks = [Check("chains", chains, ">= 2", chains >= 2)]
     if draws < 4:
-        checks.append(Check("draws", draws, ">= 4", False, "", _MORE))
+        checks.append(Check("draws", draws, ">= 4", False))
     else:
-        if chains > 1:
-            rhat = azs.rhat(data)
-            checks.append(_judge("R-hat", rhat, 1.01, True, "chains disagree: " + _MORE))
-        for kind in ("bulk", "tail"):
-            ess = azs.ess(data, method=kind)
-            checks.append(_judge(f"ESS {kind}", ess, 100.0 * chains, False, _MORE))
-        sd = data.std(["chain", "draw"])
-        still = {str(name): int((sd[name] <= 1e-12 * abs(data[name]).max()).sum())
-                 for name in data.data_vars}  # fmt: skip
-        if sum(still.values()):  # ArviZ finds nothing wrong with a constant
-            checks.append(Check("entries that never moved", sum(still.values()), "0", False,
-                                ", ".join(name for name, count in still.items() if count),
-                                "the chains are stuck: tune longer"))  # fmt: skip
-        error = azs.mcse(data) / sd.where(sd > 0)
-        checks.append(_judge("MCSE / sd", error, 0.1, True, _MORE))
+        checks += _convergence(data, chains)
+    return Trust([*checks, *_sampler(stats)])
+
+
+def _convergence(data: xr.Dataset, chains: int) -> Iterator[Check]:
+    """Checks of draws, by arviz-stats; ArviZ finds nothing wrong with constants, we do."""
+    import arviz_stats as azs
+
+    if chains > 1:
+        yield _worst("R-hat", azs.rhat(data), most=1.01)
+    for kind in ("bulk", "tail"):
+        yield _worst(f"ESS {kind}", azs.ess(data, method=kind), least=100.0 * chains)
+    sd = data.std(["chain", "draw"])
+    still = {
+        str(name): int((sd[name] <= 1e-12 * abs(data[name]).max()).sum()) for name in data.data_vars
+    }
+    if sum(still.values()):
+        where = ", ".join(name for name, count in still.items() if count)
+        yield Check(_STILL, sum(still.values()), "0", False, where)
+    yield _worst("MCSE / sd", azs.mcse(data) / sd.where(sd > 0), most=0.1)
+
+
+def _sampler(stats: xr.Dataset) -> Iterator[Check]:
+    """Checks of the sampler's own statistics, under nutpie's names and PyMC's."""
+    import arviz_stats as azs
+
     diverging = float(stats["diverging"].sum())
-    checks.append(Check("divergences", diverging, "0", diverging == 0, "", _GEOMETRY))
+    yield Check("divergences", diverging, "0", diverging == 0)
     if "energy" in stats and stats.sizes["draw"] > 10:
         bfmi = azs.bfmi(stats["energy"]).values
         low = float(bfmi.min())
-        checks.append(Check("E-BFMI", low, ">= 0.3", low >= 0.3, f"chain {int(bfmi.argmin())}",
-                            "heavy tails: tighten the prior, or draw more"))  # fmt: skip
-    depth = next((stats[name] for name in ("reached_max_treedepth", "maxdepth_reached")
-                  if name in stats), None)  # fmt: skip
-    if depth is not None:
-        share = float(depth.mean())
-        checks.append(Check("at maximal tree depth", share, "<= 0.01", share <= 0.01, "",
-                            "draws are far apart: tune longer"))  # fmt: skip
-    return Diagnosis(checks)
+        yield Check("E-BFMI", low, ">= 0.3", low >= 0.3, f"chain {int(bfmi.argmin())}")
+    for name in ("reached_max_treedepth", "maxdepth_reached"):
+        if name in stats:
+            share = float(stats[name].mean())
+            yield Check(_DEPTH, share, "<= 0.01", share <= 0.01)
+            return
 
 
 def _known(tree: xr.DataTree, name: str) -> bool:
@@ -127,22 +215,28 @@ def _known(tree: xr.DataTree, name: str) -> bool:
     return float(values.std(["chain", "draw"]).max()) <= 1e-9 * size
 
 
-def _judge(name: str, values: xr.Dataset, limit: float, below: bool, advice: str) -> Check:
-    """The worst entry of all variables against a limit; NaN fails."""
+def _worst(
+    name: str, values: xr.Dataset, *, least: float | None = None, most: float | None = None
+) -> Check:
+    """The worst entry of all variables against a limit, from below or above; NaN fails."""
+    sign = 1.0 if least is None else -1.0
+    limit = most if least is None else least
+    assert limit is not None
     found: list[tuple[float, str]] = []
-    for variable in values.data_vars:
-        array = values[variable]
-        flat = array.values.ravel()
-        order = np.argmax(flat) if below else np.argmin(flat)
-        if np.isnan(flat).any():
-            order = np.argmax(np.isnan(flat))
-        where = np.unravel_index(int(order), array.shape)
-        labels = [str(array[dim].values[i]) if dim in array.coords else str(i)
-                  for dim, i in zip(array.dims, where, strict=True)]  # fmt: skip
-        found.append((float(flat[order]), f"{variable}[{', '.join(labels)}]" if labels else
-                      str(variable)))  # fmt: skip
+    for variable, array in values.data_vars.items():
+        flat = sign * array.values.ravel()
+        place = int(np.argmax(np.isnan(flat)) if np.isnan(flat).any() else np.argmax(flat))
+        found.append((float(flat[place]), _entry(str(variable), array, place)))
     bad = [one for one in found if np.isnan(one[0])]
-    value, worst = bad[0] if bad else (max(found) if below else min(found))
-    passed = bool(value <= limit if below else value >= limit)
-    wanted = f"{'<=' if below else '>='} {limit:g}"
-    return Check(name, value, wanted, passed, worst, advice)
+    value, where = bad[0] if bad else max(found)
+    wanted = f"{'<=' if least is None else '>='} {limit:g}"
+    return Check(name, sign * value, wanted, bool(value <= sign * limit), where)
+
+
+def _entry(variable: str, array: xr.DataArray, place: int) -> str:
+    """A name such as Sigma[price, quality] of an entry of a variable."""
+    labels = [
+        str(array[dim].values[i]) if dim in array.coords else str(i)
+        for dim, i in zip(array.dims, np.unravel_index(place, array.shape), strict=True)
+    ]
+    return f"{variable}[{', '.join(labels)}]" if labels else variable

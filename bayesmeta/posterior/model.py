@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import InputError, of_type, one_of, real
+from bayesmeta.checks import Advice, InputError, of_type, one_of, real
 from bayesmeta.posterior.priors import (
     LKJ,
     InverseWishart,
@@ -41,14 +41,14 @@ KINDS = ("fused", "collapsed", "noncentred", "centred")
 
 
 def require(*packages: str) -> None:
-    """Say which package is missing before it is missed."""
+    """Refuse with the name of a package that is not installed."""
     for name in packages:
         if find_spec(name) is None:
             raise InputError(f"drawing from a posterior needs the package {name}; install it")
 
 
 class Problem(NamedTuple):
-    """What a model is built from, checked."""
+    """Everything a model is built from, checked."""
 
     stats: TaskStatistics
     noise_sd: float | None
@@ -59,7 +59,7 @@ class Problem(NamedTuple):
 def check_problem(
     stats: TaskStatistics, noise_sd: float | None, prior: Prior | None, kind: str
 ) -> Problem:
-    """Refuse what cannot be a model, and settle the prior."""
+    """Check the arguments of ``build_model``, and give the prior a number a feature."""
     of_type("stats", stats, TaskStatistics, "make one, or use TaskStatistics.from_frame")
     one_of("model", kind, KINDS)
     if len(stats) < 2:
@@ -72,8 +72,10 @@ def check_problem(
         noise_sd = real("noise_sd", noise_sd, above=0.0)
     elif stats.count is None or stats.energy is None:
         raise InputError(
-            "estimating the noise needs count and energy (steps and sum of squared rewards of each "
-            "task); give them, or noise_sd"
+            Advice(
+                "estimating the noise needs count and energy (steps and sum of squared rewards of "
+                "each task); give them, or {noise_sd}"
+            )
         )
     chosen = default_prior(stats, noise_sd) if prior is None else prior
     if not isinstance(chosen, (LKJ, InverseWishart, KnownCovariance)):
@@ -105,20 +107,28 @@ def data_of(problem: Problem) -> dict[str, Any]:
         values["noise_scale"] = np.asarray(prior.noise_scale)
     else:
         values["noise_sd"] = np.asarray(noise_sd)
+    values |= _numbers_of(prior)
+    return {name: np.array(value, dtype=float) for name, value in values.items()}
+
+
+def _numbers_of(prior: Prior) -> dict[str, Any]:
+    """The numbers of a settled prior, as the model takes them."""
     if isinstance(prior, LKJ):
-        values |= {"mean": prior.mean, "mean_sd": prior.mean_sd, "scale": prior.scale}
-        values["eta"] = np.asarray(prior.eta)
-    elif isinstance(prior, InverseWishart):
-        values |= {
+        return {
+            "mean": prior.mean,
+            "mean_sd": prior.mean_sd,
+            "scale": prior.scale,
+            "eta": np.asarray(prior.eta),
+        }
+    if isinstance(prior, InverseWishart):
+        return {
             "mean": prior.mean,
             "weight": np.asarray(prior.weight),
             "degrees": np.asarray(prior.degrees),
             "upper": bartlett_root(np.asarray(prior.scale)),
         }
-    else:
-        known = np.linalg.cholesky(np.asarray(prior.cov))
-        values |= {"mean": prior.mean, "mean_sd": prior.mean_sd, "known_root": known}
-    return {name: np.array(value, dtype=float) for name, value in values.items()}
+    known = np.linalg.cholesky(np.asarray(prior.cov))
+    return {"mean": prior.mean, "mean_sd": prior.mean_sd, "known_root": known}
 
 
 def coords_of(problem: Problem) -> dict[str, Any]:
@@ -136,8 +146,32 @@ def build_model(
     prior: Prior | None = None,
     kind: str = "fused",
 ) -> pm.Model:
-    """The PyMC model: ``mu``, ``Sigma``, ``sd``, ``corr``, with ``noise_sd=None`` also ``sigma``,
-    and ``theta`` where it is not integrated out."""
+    """The PyMC model of tasks whose parameters come from one Gaussian prior.
+
+    Parameters
+    ----------
+    stats
+        The tasks.
+    noise_sd
+        The noise (sigma) of a reward; None: ``sigma`` is a variable of the model.
+    prior
+        What is believed of (mu, Sigma) before the data; None: ``default_prior``.
+    kind
+        How the model is written: "fused", "collapsed", "noncentred" or "centred".
+
+    Returns
+    -------
+    pymc.Model
+        Variables ``mu``, ``Sigma``, ``sd``, ``corr``, and ``theta`` where it is not integrated out.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
+    >>> model = bm.build_model(stats, noise_sd=1.0, kind="noncentred")
+    >>> sorted(variable.name for variable in model.free_RVs)
+    ['mu', 'spread', 'z']
+    """
     require("pymc")
     return model_of(check_problem(stats, noise_sd, prior, kind))
 
@@ -145,48 +179,53 @@ def build_model(
 def model_of(problem: Problem) -> pm.Model:
     """Build the model of a checked problem."""
     import pymc as pm
-    import pytensor.tensor as pt
 
-    from bayesmeta.posterior.op import TaskData, plain_likelihood, task_likelihood
-
-    stats, d = problem.stats, problem.stats.dim
     with pm.Model(coords=coords_of(problem)) as model:
         data = {name: pm.Data(name, value) for name, value in data_of(problem).items()}
-        mean, root = _mean_and_root(problem.prior, data, d)
+        mean, root = _mean_and_root(problem.prior, data, problem.stats.dim)
         if problem.noise_sd is None:
             sigma = pm.HalfNormal("sigma", data["noise_scale"])
         else:
             sigma = data["noise_sd"]
-        if problem.kind == "fused":
-            laid_out = TaskData(*(data[name] for name in TaskData._fields))
-            pm.Potential("rewards", task_likelihood(mean, root, sigma, laid_out))
-            return model
-        values = [data[name] for name in ("gram", "moment", "energy", "steps")]
-        if problem.kind == "collapsed":
-            pm.Potential("rewards", plain_likelihood(mean, root, sigma, *values))
-            return model
-        shape, dims = (len(stats), d), ("task", "feature")
-        if problem.kind == "noncentred":
-            z = pm.Normal("z", 0.0, 1.0, shape=shape, dims=dims)
-            theta = pm.Deterministic("theta", mean + z @ root.T, dims=dims)
-        else:
-            positive = root * pt.sign(pt.diagonal(root))  # the same covariance
-            theta = pm.MvNormal("theta", mean, chol=positive, shape=shape, dims=dims)
-        gram, moment, energy, steps = values
-        fitted = (gram @ theta[..., None])[..., 0]
-        squares = energy.sum() + (theta * (fitted - 2 * moment)).sum()
-        pm.Potential("rewards", -0.5 * (steps * pt.log(2 * np.pi * sigma**2) + squares / sigma**2))
+        pm.Potential("rewards", _log_likelihood(problem, data, mean, root, sigma))
     return model
 
 
+def _log_likelihood(
+    problem: Problem, data: dict[str, Any], mean: Any, root: Any, sigma: Any
+) -> Any:
+    """Of all rewards, in the way of the problem's kind; its theta is a variable of the model."""
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    from bayesmeta.posterior.op import TaskData, plain_likelihood, task_likelihood
+
+    if problem.kind == "fused":
+        laid_out = TaskData(*(data[name] for name in TaskData._fields))
+        return task_likelihood(mean, root, sigma, laid_out)
+    gram, moment, energy, steps = (data[name] for name in ("gram", "moment", "energy", "steps"))
+    if problem.kind == "collapsed":
+        return plain_likelihood(mean, root, sigma, gram, moment, energy, steps)
+    shape, dims = problem.stats.moment.shape, ("task", "feature")
+    if problem.kind == "noncentred":
+        z = pm.Normal("z", 0.0, 1.0, shape=shape, dims=dims)
+        theta = pm.Deterministic("theta", mean + z @ root.T, dims=dims)
+    else:
+        positive = root * pt.sign(pt.diagonal(root))  # the same covariance
+        theta = pm.MvNormal("theta", mean, chol=positive, shape=shape, dims=dims)
+    fitted = (gram @ theta[..., None])[..., 0]
+    squares = energy.sum() + (theta * (fitted - 2 * moment)).sum()
+    return -0.5 * (steps * pt.log(2 * np.pi * sigma**2) + squares / sigma**2)
+
+
 def _mean_and_root(prior: Prior, data: dict[str, Any], d: int) -> tuple[Any, Any]:
-    """mu and a lower root of Sigma, with what people want to see of Sigma.
+    """mu and a lower root of Sigma; adds ``Sigma``, ``sd`` and ``corr`` to the model.
 
     The LKJ prior is written with *signed* spreads z_i ~ N(0, scale_i^2), of which the standard
     deviations are |z_i|: Sigma = diag(z) R diag(z) has the prior of D R D, since LKJ does not
-    change when signs of coordinates do. A standard deviation near zero is then an ordinary place,
-    which a sampler passes through; with logarithms it is the end of a long tail, visited too
-    seldom. Signs of ``spread``, and with them those of ``partial``, mean nothing.
+    change when signs of coordinates do. A sampler then moves through standard deviations near zero
+    freely; by their logarithms they are the end of a long tail, which it visits too seldom. The
+    signs of ``spread`` and of ``partial`` are not identified and have no meaning.
     """
     import pymc as pm
     import pytensor.tensor as pt

@@ -1,4 +1,4 @@
-"""Draws of the prior for an agent at work: one chain, quick to start, no diagnostics."""
+"""Draws of the prior for an agent between two tasks: one chain, quick to start."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ from bayesmeta.statistics import TaskStatistics
 
 
 def prior_from_bounds(bounds: Bounds) -> LKJ:
-    """What an agent believes before any task: mu_i ~ N(0, b^2), standard deviations of Sigma
-    half-normal(s), correlation matrices uniform, where b and s^2 are the bounds of Assumptions 3
-    and 2; b no smaller than s."""
+    """The prior over (mu, Sigma) of an agent that is told the bounds of Assumptions 2 and 3.
+
+    mu_i ~ N(0, b^2), standard deviations of Sigma half-normal(s), correlation matrices uniform,
+    where b and s^2 are the bounds of Assumptions 3 and 2; b is at least s.
+    """
     spread = math.sqrt(bounds.prior_max)
     if spread == 0:
         raise InputError(
@@ -36,9 +38,11 @@ def draw_priors(
     seed: int,
     start: Array | None = None,
 ) -> tuple[Array, Array, Array | None, bool]:
-    """Means (draws, d), covariances (draws, d, d), the point to start the next chain at, and
-    whether they can be trusted: no draw diverged, every entry of mu moved. Before
-    any task they are draws of the prior over priors."""
+    """Draws of the prior given the tasks so far; before any task, of the prior over priors.
+
+    Means (draws, d), covariances (draws, d, d), the point to start the next chain at, and whether
+    they can be trusted: no draw diverged, every entry of mu moved.
+    """
     prior = prior_from_bounds(setting.bounds).settled(setting.dim)
     if len(stats) == 0:
         means, roots, _ = prior.draw(np.random.default_rng(seed), draws)

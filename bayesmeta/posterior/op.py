@@ -40,7 +40,7 @@ class TaskData(NamedTuple):
 
 
 def task_data(stats: TaskStatistics) -> TaskData:
-    """Lay out; without ``count`` and ``energy`` the likelihood lacks a constant factor."""
+    """Lay out statistics; without count and energy the likelihood lacks a constant factor."""
     packed = pack(stats, np.eye(stats.dim))
     grams, moments, energy = (
         np.concatenate([chunk[i] for chunk in packed.chunks], axis=-1) for i in range(3)
@@ -68,8 +68,8 @@ class CollapsedLikelihood(Op):
             )
         d = variables[0].type.shape[0]
         _agree([variable.type.shape for variable in variables])
-        outputs = [pt.dscalar(), pt.TensorType("float64", (d,))(),
-                   pt.TensorType("float64", (d, d))(), pt.dscalar()]  # fmt: skip
+        vector, matrix = pt.TensorType("float64", (d,)), pt.TensorType("float64", (d, d))
+        outputs = [pt.dscalar(), vector(), matrix(), pt.dscalar()]
         return Apply(self, variables, outputs)
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
@@ -83,7 +83,7 @@ class CollapsedLikelihood(Op):
             storage[0] = np.asarray(value)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable[Any, Any]]:
-        """The gradients are there already."""
+        """The gradients are outputs, computed with the value."""
         above = cotangents[0]
         return [*[above * outputs[i] for i in (1, 2, 3)], *[disconnected_type() for _ in range(4)]]
 
@@ -110,7 +110,7 @@ def _agree(shapes: list[tuple[int | None, ...]]) -> None:
 
 @register_funcify_default_op_cache_key(CollapsedLikelihood)
 def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple[Any, int]:
-    """The same for numba; the kernels' source is part of the key under which it is kept."""
+    """The Op for numba; the kernels' source is part of the key under which it is cached."""
 
     @numba_njit
     def collapsed(mean, root, noise_sd, grams, moments, energy, steps):  # type: ignore[no-untyped-def]
@@ -119,10 +119,14 @@ def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple
         if not same or grams.shape != (d * (d + 1) // 2, n) or energy.shape[0] != n:
             raise ValueError("mean, root and task data of the collapsed likelihood do not fit")
         value, in_mean, in_root, in_noise = value_and_gradients(
-            np.ascontiguousarray(mean), np.ascontiguousarray(root), noise_sd.item(),
-            np.ascontiguousarray(grams), np.ascontiguousarray(moments),
-            np.ascontiguousarray(energy), steps.item(),
-        )  # fmt: skip
+            np.ascontiguousarray(mean),
+            np.ascontiguousarray(root),
+            noise_sd.item(),
+            np.ascontiguousarray(grams),
+            np.ascontiguousarray(moments),
+            np.ascontiguousarray(energy),
+            steps.item(),
+        )
         return np.asarray(value), in_mean, in_root, np.asarray(in_noise)
 
     return collapsed, int(STAMP[:12], 16)

@@ -1,4 +1,4 @@
-"""What a fitted prior says about tasks: their thetas, their likelihoods, data it would make."""
+"""From draws of the prior to tasks: their thetas, their likelihoods, predicted data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, whole
+from bayesmeta.checks import Array, InputError, one_of, renamed, whole
 from bayesmeta.kernels.collapsed import tasks_given_priors
 from bayesmeta.posterior.diagnostics import group_of
 from bayesmeta.posterior.model import Problem
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     import xarray as xr
 
 PRIOR_DRAWS = 1000
-_BLOCK = 2**22  # normals drawn at a time
+"""Draws in the group ``prior``."""
+_BLOCK = 2**22
+"""Normals that ``add_theta`` draws at a time."""
 
 
 def _values(tree: xr.DataTree, group: str = "posterior") -> tuple[Array, Array, Array, Any]:
@@ -91,13 +93,36 @@ def add_prior(tree: xr.DataTree, problem: Problem, rng: np.random.Generator) -> 
     return tree
 
 
-def add_theta(tree: xr.DataTree, seed: int = 0) -> xr.DataTree:
-    """Draw every theta_j from its conditional given each (mu, Sigma, sigma): exact, not shrunk to
-    a point estimate. A number for every draw, task and feature (10,000 tasks of 5 features and
-    4,000 draws are 1.6 GB): thin the draws of many tasks."""
+@renamed(seed="random_seed")
+def add_theta(tree: xr.DataTree, random_seed: int = 0) -> xr.DataTree:
+    """Draw every theta_j from its conditional given each (mu, Sigma, sigma).
+
+    The draws are exact, not shrunken to a point estimate. There is one for every draw, task and
+    feature (10,000 tasks of 5 features and 4,000 draws are 1.6 GB): thin the draws of many tasks.
+
+    Parameters
+    ----------
+    tree
+        As ``sample_posterior`` returns it; changed in place.
+    random_seed
+        A whole number.
+
+    Returns
+    -------
+    xarray.DataTree
+        The same tree, with ``theta`` in its posterior.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> from bayesmeta.posterior.example import example_tree
+    >>> tree = example_tree()
+    >>> bm.add_theta(tree)["posterior"]["theta"].dims
+    ('chain', 'draw', 'task', 'feature')
+    """
     import xarray as xr
 
-    rng = np.random.default_rng(np.random.SeedSequence([seed, 3]))
+    rng = np.random.default_rng(np.random.SeedSequence([random_seed, 3]))
     mean, root, noise, shape = _values(tree)
     data = _given(tree)
     n, d = data[1].shape
@@ -119,8 +144,8 @@ def add_theta(tree: xr.DataTree, seed: int = 0) -> xr.DataTree:
 def task_means(tree: xr.DataTree, draws: int = 200) -> tuple[Array, Array]:
     """Mean and standard deviation of every theta_j given the data, both (n, d).
 
-    By iterated expectation over ``draws`` priors, evenly spaced among those drawn: the doubt about
-    the prior is in them.
+    By iterated expectation over ``draws`` priors, evenly spaced among those drawn, so that the
+    uncertainty about the prior is included.
     """
     from bayesmeta.gaussian import GaussianPrior
 
@@ -138,16 +163,35 @@ def task_means(tree: xr.DataTree, draws: int = 200) -> tuple[Array, Array]:
 
 
 def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:
-    """The log-likelihood of every task, theta_j integrated out, as ArviZ's ``loo`` wants it.
+    """The log-likelihood of every task, theta_j integrated out, for ArviZ's ``loo``.
 
-    Leaving out a task, not a reward: what is predicted is a new task.
+    What ``loo`` leaves out is then a task, not a reward, and what it predicts a new task.
+
+    Parameters
+    ----------
+    tree
+        As ``sample_posterior`` returns it, from statistics with ``count`` and ``energy``; changed
+        in place.
+
+    Returns
+    -------
+    xarray.DataTree
+        The same tree, with the group ``log_likelihood``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> from bayesmeta.posterior.example import example_tree
+    >>> tree = example_tree()
+    >>> bm.add_log_likelihood(tree)["log_likelihood"]["rewards"].dims
+    ('chain', 'draw', 'task')
     """
     import xarray as xr
 
     if "observed_data" not in tree.children:
         raise InputError(
-            "the tree has no observed_data, which sample_posterior keeps; draw with it (PyMC keeps "
-            "nothing of a likelihood that is a potential)"
+            "the tree has no observed_data, which sample_posterior keeps; draw with it (pm.sample "
+            "keeps no data of a likelihood that is a potential)"
         )
     if not {"count", "energy"} <= set(tree["observed_data"].to_dataset().data_vars):
         raise InputError(
@@ -160,33 +204,58 @@ def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:
     values = np.empty((len(mean), n))
     none = np.empty((0, n, d))
     tasks_given_priors(*data, mean, root, noise, none, none, values)
-    dims = ("chain", "draw", "task")
     made = xr.Dataset(
-        {"rewards": (dims, values.reshape(*shape, n))},
-        coords={"chain": tree["posterior"]["chain"], "draw": tree["posterior"]["draw"],
-                "task": tree["observed_data"]["task"]},
-    )  # fmt: skip
+        {"rewards": (("chain", "draw", "task"), values.reshape(*shape, n))},
+        coords={
+            "chain": tree["posterior"]["chain"],
+            "draw": tree["posterior"]["draw"],
+            "task": tree["observed_data"]["task"],
+        },
+    )
     tree["log_likelihood"] = xr.DataTree(made)
     return tree
 
 
+@renamed(seed="random_seed")
 def add_predictive(
-    tree: xr.DataTree, group: str = "posterior", draws: int = 200, seed: int = 0
+    tree: xr.DataTree, group: str = "posterior", draws: int = 200, random_seed: int = 0
 ) -> xr.DataTree:
-    """Moments A'x that new tasks with the same grams would have, ``group``_predictive.
+    """Moments A'x that new tasks with the same grams would have, for predictive checks.
 
-    Prior and posterior predictive checks compare them with the observed ones. New thetas are drawn:
-    this checks the prior, not how well each task was fitted. The grams are taken as given, which
-    suits a design that was fixed beforehand; where actions were chosen because of rewards, new
-    tasks would have other grams, and the comparison misleads.
+    New thetas are drawn: this checks the prior, not how well each task was fitted. The grams are
+    taken as given, which suits a design that was fixed beforehand; where actions were chosen
+    because of rewards, new tasks would have other grams, and the comparison misleads.
+
+    Parameters
+    ----------
+    tree
+        As ``sample_posterior`` returns it; changed in place.
+    group
+        "posterior" or "prior": where mu, Sigma and sigma are drawn from.
+    draws
+        How many predictions of all tasks.
+    random_seed
+        A whole number.
+
+    Returns
+    -------
+    xarray.DataTree
+        The same tree, with the group ``posterior_predictive`` or ``prior_predictive``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> from bayesmeta.posterior.example import example_tree
+    >>> tree = example_tree()
+    >>> dict(bm.add_predictive(tree, draws=5)["posterior_predictive"].sizes)
+    {'chain': 1, 'draw': 5, 'task': 3, 'feature': 1}
     """
     import xarray as xr
 
-    if group not in ("prior", "posterior"):
-        raise InputError(f"group must be 'prior' or 'posterior', got {group!r}")
+    one_of("group", group, ("prior", "posterior"))
     whole("draws", draws, least=1)
     mean, root, noise, _ = _values(tree, group)
-    rng = np.random.default_rng(np.random.SeedSequence([seed, 2]))
+    rng = np.random.default_rng(np.random.SeedSequence([random_seed, 2]))
     kept = rng.choice(len(mean), size=min(draws, len(mean)), replace=False)
     gram, moment, _, _ = _given(tree)
     n, d = moment.shape
@@ -199,8 +268,12 @@ def add_predictive(
         out[i] += noise[k] * np.einsum("nij,nj->ni", half, rng.standard_normal((n, d)))
     made = xr.Dataset(
         {"moment": (("chain", "draw", "task", "feature"), out[None])},
-        coords={"chain": [0], "draw": np.arange(len(kept)),
-                "task": tree["observed_data"]["task"], "feature": tree["posterior"]["feature"]},
-    )  # fmt: skip
+        coords={
+            "chain": [0],
+            "draw": np.arange(len(kept)),
+            "task": tree["observed_data"]["task"],
+            "feature": tree["posterior"]["feature"],
+        },
+    )
     tree[f"{group}_predictive"] = xr.DataTree(made)
     return tree

@@ -3,31 +3,62 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesmeta.checks import Array, InputError, array, covariance, real
+from bayesmeta.checks import Advice, Array, InputError, array, covariance, real, warn
 from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.statistics import TaskStatistics
 
 
 class PriorWarning(UserWarning):
-    """A prior that the data contradict: its numbers are hardly in their units."""
+    """The prior and the data contradict each other; its numbers are probably in other units."""
 
 
-@dataclass(frozen=True, eq=False)
-class LKJ:
-    """mu_i ~ N(mean_i, mean_sd_i^2); Sigma = D R D, D_i ~ half-normal(scale_i), R ~ LKJ(eta).
+class _Shown:
+    """A short repr: the fields with four digits."""
 
-    All in the units of the coefficients; a number stands for all of them. Where the noise is not
-    known, its standard deviation is half-normal(noise_scale).
+    def __repr__(self) -> str:
+        parts = ", ".join(
+            f"{field.name}={_short(getattr(self, field.name))}"
+            for field in fields(self)  # type: ignore[arg-type]
+        )
+        return f"{type(self).__name__}({parts})"
 
+
+def _short(value: Any) -> str:
+    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value):
+        return f"[{', '.join(_short(one) for one in value)}]"
+    return f"{value:.4g}" if isinstance(value, (int, float, np.number)) else repr(value)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LKJ(_Shown):
+    """Normal mean, half-normal standard deviations, LKJ correlations.
+
+    mu_i ~ N(mean_i, mean_sd_i^2); Sigma = D R D with D_i ~ half-normal(scale_i), R ~ LKJ(eta).
     What is left out has the fixed numbers below, whatever the units of the data. To change one part
     of a prior in their units: ``dataclasses.replace(bm.default_prior(stats), eta=1.0)``.
+
+    Parameters
+    ----------
+    mean, mean_sd
+        Of mu, a number a feature or one for all, in the units of the coefficients.
+    scale
+        Of the half-normal standard deviations of tasks, likewise.
+    eta
+        1: all correlation matrices are equally likely; more: small correlations are likelier.
+    noise_scale
+        Where the noise is not known: its standard deviation is half-normal(noise_scale).
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.LKJ(mean=[120.0, 3.0], mean_sd=50.0, scale=[20.0, 1.0])
+    LKJ(mean=[120, 3], mean_sd=50, scale=[20, 1], eta=2, noise_scale=1)
     """
 
     mean: ArrayLike = 0.0
@@ -56,11 +87,30 @@ class LKJ:
         return means, roots, self.noise_scale * np.abs(rng.standard_normal(draws))
 
 
-@dataclass(frozen=True, eq=False)
-class InverseWishart:
+@dataclass(frozen=True, eq=False, repr=False)
+class InverseWishart(_Shown):
     """Sigma ~ inverse-Wishart(degrees, scale), mu | Sigma ~ N(mean, Sigma / weight).
 
-    The mean of Sigma is scale / (degrees - d - 1). Conjugate where theta is seen.
+    The mean of Sigma is scale / (degrees - d - 1). Conjugate where every theta is known exactly.
+
+    Parameters
+    ----------
+    mean
+        Of mu, a number a feature or one for all.
+    weight
+        How many tasks the prior's mean is worth.
+    degrees
+        Greater than d - 1; the larger, the nearer Sigma is to its mean.
+    scale
+        (d, d), positive definite.
+    noise_scale
+        Where the noise is not known: its standard deviation is half-normal(noise_scale).
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.InverseWishart(mean=0.0, weight=1.0, degrees=5.0, scale=[[2.0, 0.5], [0.5, 1.0]])
+    InverseWishart(mean=0, weight=1, degrees=5, scale=[[2, 0.5], [0.5, 1]], noise_scale=1)
     """
 
     mean: ArrayLike
@@ -97,9 +147,25 @@ class InverseWishart:
         return means, roots, self.noise_scale * np.abs(rng.standard_normal(draws))
 
 
-@dataclass(frozen=True, eq=False)
-class KnownCovariance:
-    """Sigma is known, mu_i ~ N(mean_i, mean_sd_i^2): the posterior is Gaussian, a reference."""
+@dataclass(frozen=True, eq=False, repr=False)
+class KnownCovariance(_Shown):
+    """Sigma is known, mu_i ~ N(mean_i, mean_sd_i^2); with known noise the posterior is Gaussian.
+
+    Parameters
+    ----------
+    cov
+        Sigma, (d, d), positive definite.
+    mean, mean_sd
+        Of mu, a number a feature or one for all.
+    noise_scale
+        Where the noise is not known: its standard deviation is half-normal(noise_scale).
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.KnownCovariance([[1.0, 0.4], [0.4, 2.0]], mean_sd=1.5)
+    KnownCovariance(cov=[[1, 0.4], [0.4, 2]], mean=0, mean_sd=1.5, noise_scale=1)
+    """
 
     cov: ArrayLike
     mean: ArrayLike = 0.0
@@ -131,17 +197,35 @@ type Prior = LKJ | InverseWishart | KnownCovariance
 
 
 def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
-    """Wide in the data's own units: centred at the pooled estimate, twice as wide as tasks spread.
+    """A wide prior in the data's own units: centred at the pooled estimate, twice as wide as tasks.
 
     The spread of few tasks may be far too small by chance: the scale is also no less than its 95%
     upper confidence value (16 times the spread of 2 tasks, 4.4 times that of 3, 2.4 times that of
     5; from 7 on twice is more), and likewise that of the noise; the mean's standard deviation is
-    2.5 scales. Where there are 2 or 3 tasks the intervals of the standard deviations still often
-    begin too high, and no half-normal with a scale from such data does much better: say what you
-    know in a prior of your own.
+    2.5 scales. With 2 or 3 tasks the intervals of the standard deviations still often begin too
+    high, and no half-normal with a scale from such data does much better: give a prior of your own.
 
-    It looks at the data, for their units and where they lie, so simulation-based calibration has to
-    use a prior of fixed numbers instead.
+    The prior uses the data, for their units and where they lie, so simulation-based calibration has
+    to use a prior of fixed numbers instead.
+
+    Parameters
+    ----------
+    stats
+        The tasks.
+    noise_sd
+        Their noise (sigma); None where it is to be estimated.
+
+    Returns
+    -------
+    LKJ
+        With a number a feature.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
+    >>> bm.default_prior(stats, noise_sd=1.0)
+    LKJ(mean=[4.5], mean_sd=[33.12], scale=[13.25], eta=2, noise_scale=2)
     """
     mean, spread, variance = _pooled(stats, noise_sd)
     scale = _wide(len(stats) - 1) * spread
@@ -171,8 +255,8 @@ def _wide(freedom: float) -> float:
     return max(2.0, math.sqrt(freedom / chi2.ppf(0.05, freedom))) if freedom >= 1 else 2.0
 
 
-def at_odds(stats: TaskStatistics, noise_sd: float | None, prior: Prior) -> str:
-    """Where a settled prior and the data are clearly at odds, in words; nothing where they are not.
+def at_odds(stats: TaskStatistics, noise_sd: float | None, prior: Prior) -> tuple[Advice, ...]:
+    """Where a settled prior and the data clearly contradict each other; empty where they do not.
 
     The pooled estimate lies more than 4 standard deviations (the prior's and its own) from the
     prior mean, tasks spread by more than 5 times ``scale`` beyond their noise, or the noise is more
@@ -181,50 +265,75 @@ def at_odds(stats: TaskStatistics, noise_sd: float | None, prior: Prior) -> str:
     try:
         pooled, spread, variance = _pooled(stats, noise_sd)
     except InputError:  # nothing to compare it with
-        return ""
-    found = []
+        return ()
+    found = [_mean_at_odds(stats, prior, pooled, spread)]
+    if isinstance(prior, LKJ):
+        found.append(_spread_at_odds(stats, prior, spread, variance))
+    estimated = noise_sd is None and stats.residuals()[1] >= 1
+    noise = math.sqrt(variance)
+    if estimated and noise > 5 * prior.noise_scale:
+        found.append(
+            Advice(
+                "the noise is near {noise}, its {noise_scale} {given}",
+                noise=f"{noise:.4g}",
+                given=f"{prior.noise_scale:.4g}",
+            )
+        )
+    return tuple(one for one in found if one is not None)
+
+
+def _mean_at_odds(
+    stats: TaskStatistics, prior: Prior, pooled: Array, spread: Array
+) -> Advice | None:
     if isinstance(prior, InverseWishart):
         mean_sd = np.sqrt(np.diag(np.asarray(prior.scale)) / prior.degrees / prior.weight)
     else:
         mean_sd = np.asarray(prior.mean_sd)
     mean, error = np.asarray(prior.mean), spread / math.sqrt(len(stats))
     gap = np.abs(pooled - mean) / np.hypot(mean_sd, error)
-    if gap.max() > 4:
-        i = int(gap.argmax())
-        found.append(
-            f"the data put the mean of {stats.feature_labels[i]} near {pooled[i]:.4g}, the prior "
-            f"at {mean[i]:.4g} ± {mean_sd[i]:.4g}"
-        )
-    if isinstance(prior, LKJ):
-        within = len(stats) * variance * np.diag(np.linalg.inv(stats.gram.sum(axis=0)))
-        within *= 1 + 4 * math.sqrt(2 / (len(stats) - 1))  # what chance may make of it
-        beyond = np.sqrt(np.maximum(spread**2 - within, 0.0)) / np.asarray(prior.scale)
-        i = int(beyond.argmax())
-        if beyond[i] > 5:
-            scale = float(np.broadcast_to(prior.scale, beyond.shape)[i])
-            found.append(f"tasks spread by about {beyond[i] * scale:.4g} in "
-                         f"{stats.feature_labels[i]}, its scale is {scale:.4g}")  # fmt: skip
-    noise = math.sqrt(variance)
-    known = noise_sd is not None or stats.residuals()[1] < 1  # or not seen
-    if not known and noise > 5 * prior.noise_scale:
-        found.append(f"the noise is near {noise:.4g}, its noise_scale {prior.noise_scale:.4g}")
-    return "; ".join(found)
+    if gap.max() <= 4:
+        return None
+    i = int(gap.argmax())
+    return Advice(
+        "the data put the mean of {feature} near {pooled}, the prior at {at} ± {within}",
+        feature=str(stats.feature_labels[i]),
+        pooled=f"{pooled[i]:.4g}",
+        at=f"{mean[i]:.4g}",
+        within=f"{mean_sd[i]:.4g}",
+    )
+
+
+def _spread_at_odds(
+    stats: TaskStatistics, prior: LKJ, spread: Array, variance: float
+) -> Advice | None:
+    within = len(stats) * variance * np.diag(np.linalg.inv(stats.gram.sum(axis=0)))
+    within *= 1 + 4 * math.sqrt(2 / (len(stats) - 1))  # what chance may make of it
+    beyond = np.sqrt(np.maximum(spread**2 - within, 0.0)) / np.asarray(prior.scale)
+    i = int(beyond.argmax())
+    if beyond[i] <= 5:
+        return None
+    scale = float(np.broadcast_to(prior.scale, beyond.shape)[i])
+    return Advice(
+        "tasks spread by about {spread} in {feature}, its {scale} is {given}",
+        spread=f"{beyond[i] * scale:.4g}",
+        feature=str(stats.feature_labels[i]),
+        given=f"{scale:.4g}",
+    )
 
 
 def warn_if_at_odds(stats: TaskStatistics, noise_sd: float | None, prior: Prior) -> None:
-    """A ``PriorWarning`` where ``at_odds`` finds something; for ``check_problem`` to call."""
+    """A ``PriorWarning`` where ``at_odds`` finds something."""
     found = at_odds(stats, noise_sd, prior)
     if found:
-        warnings.warn(
-            f"the prior does not suit the data: {found}; are its numbers in their units? "
-            "dataclasses.replace(bm.default_prior(stats), ...) changes parts of one that is",
+        warn(
+            f"the prior does not suit the data: {'; '.join(found)}; are its numbers in their "
+            "units? dataclasses.replace(bm.default_prior(stats), ...) changes parts of one that is",
             PriorWarning,
-            stacklevel=4,
         )
 
 
 def describe_prior(prior: Prior) -> dict[str, Any]:
-    """Plain data."""
+    """A prior as plain data."""
     return {"type": type(prior).__name__} | {
         field.name: np.asarray(getattr(prior, field.name)).tolist() for field in fields(prior)
     }

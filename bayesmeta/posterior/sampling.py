@@ -1,4 +1,7 @@
-"""Draw from the posterior of (mu, Sigma), and of the noise where it is not known."""
+"""Draw from the posterior of (mu, Sigma), and of the noise where it is not known.
+
+``sample_posterior`` checks its arguments, draws with nutpie or PyMC, and adds data, prior and
+diagnostics to the tree; ``draw_chain`` draws one chain of bare arrays."""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, one_of, real, whole
-from bayesmeta.posterior.diagnostics import diagnose
+from bayesmeta.checks import Advice, Array, InputError, one_of, real, renamed, warn, whole
+from bayesmeta.posterior.diagnostics import Trust, as_attribute, check_draws
 from bayesmeta.posterior.model import (
     Problem,
     check_problem,
@@ -41,64 +44,84 @@ VARIABLES = ("mu", "Sigma", "sd", "corr", "sigma", "theta")
 
 
 class FitWarning(UserWarning):
-    """Draws that should not be trusted; ``diagnose`` says why."""
+    """Draws that should not be trusted; ``trustworthy`` says why."""
 
 
+@renamed(seed="random_seed", sampler="nuts_sampler", progress="progressbar")
 def sample_posterior(
     stats: TaskStatistics,
     noise_sd: float | None = None,
     *,
     prior: Prior | None = None,
     model: str = "fused",
-    sampler: str = "nutpie",
+    nuts_sampler: str = "nutpie",
     draws: int = 1000,
     tune: int = 500,
     chains: int = 4,
     cores: int | None = None,
-    seed: int = 0,
+    random_seed: int = 0,
     target_accept: float = 0.8,
     theta: bool = False,
-    progress: bool = False,
+    progressbar: bool = False,
 ) -> xr.DataTree:
-    """The posterior of the prior N(mu, Sigma) that tasks come from, as an ArviZ DataTree.
+    """Draw from the posterior of the prior N(mu, Sigma) that tasks come from.
 
-    Groups: ``posterior`` (mu, Sigma, sd, corr; sigma where ``noise_sd`` is None; theta if asked
-    for), ``sample_stats``, ``observed_data``, ``prior``. Attributes repeat the fit and carry the
-    verdict of ``diagnose``; draws that should not be trusted come with a ``FitWarning``.
+    Draws that should not be trusted come with a ``FitWarning``.
 
-    ``prior`` None: wide, in the data's own units (``default_prior``). With nutpie, models and data
-    of the same kind and dimension are compiled once in a process; PyMC compiles on every call.
+    Parameters
+    ----------
+    stats
+        The tasks; with ``count`` and ``energy`` where the noise is to be estimated.
+    noise_sd
+        The noise (sigma) of a reward; None: it is estimated, too.
+    prior
+        An ``LKJ``, ``InverseWishart`` or ``KnownCovariance``; None: ``default_prior``.
+    model
+        How the model is written: "fused", "collapsed", "noncentred" or "centred".
+    nuts_sampler
+        "nutpie" compiles once a process for models of one kind and dimension, "pymc" every time.
+    draws, tune, chains, cores, random_seed, target_accept, progressbar
+        As in ``pymc.sample``.
+    theta
+        Keep draws of every task's theta, too; ``add_theta`` adds them later.
+
+    Returns
+    -------
+    xarray.DataTree
+        Groups ``posterior`` (mu, Sigma, sd, corr; sigma where it is estimated; theta if asked for),
+        ``sample_stats``, ``observed_data``, ``prior``. Its attributes repeat the arguments and have
+        the result of the checks: ``trusted``, and ``diagnostics``, which ``trustworthy`` reads.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
+    >>> tree = bm.sample_posterior(stats, noise_sd=1.0, random_seed=1)  # doctest: +SKIP
+    >>> bm.trustworthy(tree)  # doctest: +SKIP
     """
-    one_of("sampler", sampler, SAMPLERS)
-    settings: dict[str, Any] = {
-        name: whole(name, value, least=least)
-        for name, value, least in (("draws", draws, 1), ("tune", tune, 0), ("chains", chains, 1),
-                                   ("seed", seed, 0))
-    }  # fmt: skip
-    if sampler == "nutpie" and tune == 0:
-        raise InputError("tune must be at least 1 with sampler 'nutpie', got 0")
-    if seed >= 2**64:
-        raise InputError(f"seed must be less than 2**64, got {seed}")
-    settings["target_accept"] = real("target_accept", target_accept)
-    if not 0 < settings["target_accept"] < 1:
-        raise InputError(f"target_accept must be between 0 and 1, got {target_accept}")
-    problem = check_problem(stats, noise_sd, prior, model)
-    require("pymc", sampler)
-    settings["cores"] = (
-        min(settings["chains"], usable_cores()) if cores is None else whole("cores", cores, least=1)
+    settings = check_settings(
+        draws, tune, chains, random_seed, target_accept, cores, nuts_sampler=nuts_sampler
     )
+    problem = check_problem(stats, noise_sd, prior, model)
+    require("pymc", nuts_sampler)
     start = time.perf_counter()
-    run = _with_nutpie if sampler == "nutpie" else _with_pymc
-    try:
-        tree = run(problem, settings, progress)
-    except RuntimeError as error:  # nutpie's, from deep inside
-        if "initial" not in str(error).lower():
-            raise
-        text = " ".join(str(error).split())[:200]
-        raise InputError(
-            f"no chain could start ({text}); give a prior in the units of the data, or look for "
-            "features that nearly make up others"
-        ) from error
+    tree = _drawn(problem, nuts_sampler, settings, progressbar)
+    tree = _completed(tree, problem, settings, theta)
+    trust = check_draws(tree)
+    tree.attrs = _attributes(problem, nuts_sampler, settings) | {
+        "seconds": time.perf_counter() - start,
+        "trusted": int(bool(trust)),
+        "diagnostics": as_attribute(trust, tree["posterior"].to_dataset()),
+    }
+    _warn_of(trust)
+    return tree
+
+
+def _completed(
+    tree: xr.DataTree, problem: Problem, settings: dict[str, Any], theta: bool
+) -> xr.DataTree:
+    """With labels, data, draws of the prior, and theta or not."""
+    seed = settings["random_seed"]
     rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
     tree = observed(_relabelled(tree, problem), problem)
     tree = add_prior(tree, problem, rng)
@@ -106,37 +129,95 @@ def sample_posterior(
         tree = add_theta(tree, seed)
     elif not theta and "theta" in tree["posterior"]:
         tree["posterior"] = tree["posterior"].to_dataset().drop_vars("theta")
-    verdict = diagnose(tree)
-    tree.attrs = {
-        "model": model,
-        "sampler": sampler,
+    return tree
+
+
+def _attributes(problem: Problem, nuts_sampler: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a fit, as attributes that a file can hold."""
+    return {
+        "model": problem.kind,
+        "nuts_sampler": nuts_sampler,
         "settings": json.dumps(settings),
         "noise_sd": "estimated" if problem.noise_sd is None else problem.noise_sd,
         "prior": json.dumps(describe_prior(problem.prior)),
         "versions": json.dumps(versions()),
-        "seconds": time.perf_counter() - start,
-        "trusted": int(bool(verdict)),
     }
-    if not verdict:
-        failed = "; ".join(
-            f"{check.name} {check.value:.5g} (wanted {check.wanted})"
-            for check in verdict
-            if not check.passed
+
+
+def check_settings(
+    draws: int,
+    tune: int,
+    chains: int,
+    random_seed: int,
+    target_accept: float,
+    cores: int | None = None,
+    nuts_sampler: str = "nutpie",
+) -> dict[str, Any]:
+    """The sampler's arguments, checked; as many cores as chains, where there are."""
+    one_of("nuts_sampler", nuts_sampler, SAMPLERS)
+    settings: dict[str, Any] = {
+        "draws": whole("draws", draws, least=1),
+        "tune": whole("tune", tune),
+        "chains": whole("chains", chains, least=1),
+        "random_seed": whole("random_seed", random_seed),
+        "target_accept": real("target_accept", target_accept),
+    }
+    if nuts_sampler == "nutpie" and tune == 0:
+        raise InputError(Advice("{tune} must be at least 1 with nutpie, got 0"))
+    if random_seed >= 2**64:
+        raise InputError(
+            Advice("{random_seed} must be less than 2**64, got {given}", given=str(random_seed))
         )
-        warnings.warn(
-            f"these draws should not be trusted: {failed}; print(bm.diagnose(...)) says what to do",
+    if not 0 < settings["target_accept"] < 1:
+        raise InputError(
+            Advice("{target_accept} must be between 0 and 1, got {given}", given=str(target_accept))
+        )
+    settings["cores"] = (
+        min(settings["chains"], usable_cores()) if cores is None else whole("cores", cores, least=1)
+    )
+    return settings
+
+
+def _drawn(
+    problem: Problem, nuts_sampler: str, settings: dict[str, Any], progressbar: bool
+) -> xr.DataTree:
+    """Draw; where no chain can start, say what may be the reason."""
+    run = _with_nutpie if nuts_sampler == "nutpie" else _with_pymc
+    try:
+        return run(problem, settings, progressbar)
+    except RuntimeError as error:  # nutpie's, from deep inside
+        if "initial" not in str(error).lower():
+            raise
+        raise InputError(
+            Advice(
+                "no chain could start ({reason}); give a prior in the units of the data ({prior}), "
+                "or look for features that nearly make up others",
+                reason=_one_line(error),
+            )
+        ) from error
+
+
+def _warn_of(trust: Trust) -> None:
+    """A ``FitWarning`` where a check failed."""
+    if not trust:
+        failed = "; ".join(f"{c.name} {c.value:.5g} (wanted {c.wanted})" for c in trust.failed)
+        warn(
+            f"these draws should not be trusted: {failed}; print(bm.trustworthy(tree)) says what "
+            "to do",
             FitWarning,
-            stacklevel=2,
         )
-    return tree
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200]
 
 
 def _key(problem: Problem) -> tuple[Any, ...]:
     """What a compiled model depends on."""
     stats, prior = problem.stats, problem.prior
     seen = problem.kind in ("noncentred", "centred")
-    return (problem.kind, stats.dim, type(prior), problem.noise_sd is None,
-            len(stats) if seen else None)  # fmt: skip
+    unknown = problem.noise_sd is None
+    return problem.kind, stats.dim, type(prior), unknown, len(stats) if seen else None
 
 
 _COMPILED: dict[tuple[Any, ...], Compiled] = {}
@@ -178,12 +259,20 @@ def _for_nutpie(
     def begin(seed: int) -> Array:
         return start + jitter * np.random.default_rng(seed).uniform(-1, 1, ready.size)
 
+    coords = {  # nutpie takes text
+        name: [str(label) for label in labels] for name, labels in coords_of(problem).items()
+    }
     return from_pyfunc(
-        ready.size, make_density, make_expand, [np.dtype("float64")] * len(names), shapes, names,
-        coords={name: [str(label) for label in labels]  # nutpie takes text
-                for name, labels in coords_of(problem).items()},
-        dims=dict(ready.dims), make_initial_point_fn=begin,
-    )  # fmt: skip
+        ready.size,
+        make_density,
+        make_expand,
+        [np.dtype("float64")] * len(names),
+        shapes,
+        names,
+        coords=coords,
+        dims=dict(ready.dims),
+        make_initial_point_fn=begin,
+    )
 
 
 def _run_nutpie(made: Any, chains: int, draws: int, **options: Any) -> xr.DataTree:
@@ -198,9 +287,9 @@ def _run_nutpie(made: Any, chains: int, draws: int, **options: Any) -> xr.DataTr
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # Rust's, which is no Exception
             raise
-        text = " ".join(str(error).split())[:200]
         raise RuntimeError(
-            f"nutpie broke down ({text}); another seed, model or sampler='pymc' may do"
+            f"nutpie broke down ({_one_line(error)}); another random_seed, model or "
+            "nuts_sampler='pymc' may do"
         ) from error
     if not _complete(tree, chains, draws):
         raise KeyboardInterrupt
@@ -220,7 +309,7 @@ def _complete(tree: xr.DataTree, chains: int, draws: int) -> bool:
 
 @contextmanager
 def _no_advice() -> Iterator[None]:
-    """Without ArviZ's guess that few draws are many chains: ``diagnose`` says that they are few."""
+    """Silence ArviZ's guess that few draws are many chains; ``check_draws`` reports few draws."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
         yield
@@ -255,20 +344,22 @@ def draw_chain(
     return Chain(found, found["point"][-1], divergent)
 
 
-def _with_nutpie(problem: Problem, settings: dict[str, Any], progress: bool) -> xr.DataTree:
+def _with_nutpie(problem: Problem, settings: dict[str, Any], progressbar: bool) -> xr.DataTree:
     """Draw with nutpie; the bar counts the draws of all chains."""
-    with waiting("compiling the model, once for its kind") if progress else nullcontext():
+    with waiting("compiling the model, once for its kind") if progressbar else nullcontext():
         start, jitter = starting_point(problem, compiled(problem))
     total = settings["chains"] * (settings["draws"] + settings["tune"])
     counter = itertools.count(1)
-    with _bar(progress, total) as show:
+    rest = {name: value for name, value in settings.items() if name != "random_seed"}
+    with _bar(progressbar, total) as show:
 
         def count() -> None:
             done = next(counter)
             if done % 20 == 0:
                 show(done)
 
-        tree = _run_nutpie(_for_nutpie(problem, start, jitter, count), **settings)
+        made = _for_nutpie(problem, start, jitter, count)
+        tree = _run_nutpie(made, seed=settings["random_seed"], **rest)
         show(total)
     return _tidied(tree)
 
@@ -287,22 +378,24 @@ def starting_point(problem: Problem, ready: Compiled) -> tuple[Array, Array]:
         centre["squares_log__"] = np.log(prior.degrees - np.arange(d))
     if problem.kind == "centred":
         centre["theta"] = np.tile(np.asarray(prior.mean), len(problem.stats))
-    parts = [
-        [np.broadcast_to(np.ravel(values.get(name, default)), size) for values, default in
-         ((centre, 0.0), (spread, 0.5))]
-        for name, size in ready.parts
-    ]  # fmt: skip
-    return np.concatenate([one[0] for one in parts]), np.concatenate([one[1] for one in parts])
+
+    def joined(values: dict[str, Any], default: float) -> Array:
+        parts = [
+            np.broadcast_to(np.ravel(values.get(name, default)), size) for name, size in ready.parts
+        ]
+        return np.concatenate(parts)
+
+    return joined(centre, 0.0), joined(spread, 0.5)
 
 
-def _bar(progress: bool, total: int) -> AbstractContextManager[Callable[[float], None]]:
-    if not progress:
+def _bar(progressbar: bool, total: int) -> AbstractContextManager[Callable[[float], None]]:
+    if not progressbar:
         return nullcontext(lambda now: None)
     return progress_bar("drawing", "draws", total, 0)
 
 
 def _tidied(tree: xr.DataTree) -> xr.DataTree:
-    """The groups people use."""
+    """Only the groups and variables that are kept."""
     import xarray as xr
 
     posterior = tree["posterior"].to_dataset()
@@ -313,7 +406,7 @@ def _tidied(tree: xr.DataTree) -> xr.DataTree:
 
 
 def _relabelled(tree: xr.DataTree, problem: Problem) -> xr.DataTree:
-    """With the labels of features and tasks as they were given, where nutpie made text of them."""
+    """The labels of features and tasks as they were given; nutpie turns them into text."""
     import xarray as xr
 
     posterior = tree["posterior"].to_dataset()
@@ -322,19 +415,17 @@ def _relabelled(tree: xr.DataTree, problem: Problem) -> xr.DataTree:
     return tree
 
 
-def _with_pymc(problem: Problem, settings: dict[str, Any], progress: bool) -> xr.DataTree:
+def _with_pymc(problem: Problem, settings: dict[str, Any], progressbar: bool) -> xr.DataTree:
     """Draw with PyMC's own NUTS, which compiles the model on every call."""
     import pymc as pm
 
-    rest = {name: value for name, value in settings.items() if name != "seed"}
     try:
         with model_of(problem), _no_advice():
             tree = pm.sample(
-                random_seed=settings["seed"],
                 nuts_sampler="pymc",
-                progressbar=progress,
+                progressbar=progressbar,
                 compute_convergence_checks=False,
-                **rest,
+                **settings,
             )
     except ValueError as error:
         if "Not enough samples to build a trace" not in str(error):

@@ -1,23 +1,24 @@
-"""A fitted posterior for people: its numbers in a table, as plain data, in a file."""
+"""A posterior as plain data, as tables, and as a file."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.posterior.diagnostics import Diagnosis, diagnose
+from bayesmeta.checks import Advice
+from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.predictive import task_means
+from bayesmeta.report.console import label, print_tasks, table
 from bayesmeta.runner.plain import without_nan
 
 if TYPE_CHECKING:
     import xarray as xr
     from rich.console import Console
 
-SHOWN = 20
-"""Tasks printed; all of them are in the JSON."""
 LEVEL = 0.95
 """Of the intervals, whose tails are equal."""
 WIDE = 3
@@ -42,20 +43,18 @@ def summary_rows(tree: xr.DataTree) -> list[Row]:
 
     posterior = tree["posterior"].to_dataset()
     rows = []
-    for name, index, label in quantities(posterior):
+    for name, index, quantity in quantities(posterior):
         values = posterior[name].isel(index)
         flat = values.values.ravel()
         low, high = np.quantile(flat, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-        several = values.sizes["chain"] > 1
-        rows.append(
-            Row(label, float(flat.mean()), float(_sd(values)), float(low), float(high),
-                float(azs.ess(values)), float(azs.rhat(values)) if several else float("nan"))
-        )  # fmt: skip
+        rhat = float(azs.rhat(values)) if values.sizes["chain"] > 1 else float("nan")
+        mean, sd, ess = float(flat.mean()), float(_sd(values)), float(azs.ess(values))
+        rows.append(Row(quantity, mean, sd, float(low), float(high), ess, rhat))
     return rows
 
 
 def quantities(posterior: xr.Dataset) -> list[tuple[str, dict[str, int], str]]:
-    """What there is to see: variable, place, label."""
+    """The quantities of the summary: variable, place in it, label."""
     names = [str(name) for name in posterior["feature"].values]
     found = [
         (part, {"feature": i}, f"{part}[{name}]")
@@ -70,24 +69,20 @@ def quantities(posterior: xr.Dataset) -> list[tuple[str, dict[str, int], str]]:
     return found + ([("sigma", {}, "sigma")] if "sigma" in posterior else [])
 
 
-def as_json(tree: xr.DataTree, verdict: Diagnosis | None = None) -> dict[str, Any]:
+def as_json(tree: xr.DataTree, wording: Callable[[Advice], str] = str) -> dict[str, Any]:
     """All of a fit as plain data, under the names the other methods use where they have them.
 
-    ``verdict``: that of ``diagnose``, or the same in other words.
+    ``wording`` turns advice into text: that of Python, or of a command.
     """
-    posterior = tree["posterior"].to_dataset()
-    over = ["chain", "draw"]
-    data = tree["observed_data"].to_dataset()
-    tasks = [str(label) for label in data["task"].values]
-    mean, sd = task_means(tree)
-    verdict = diagnose(tree) if verdict is None else verdict
+    posterior, data = tree["posterior"].to_dataset(), tree["observed_data"].to_dataset()
+    over, trust = ["chain", "draw"], trustworthy(tree)
     sigma = float(posterior["sigma"].mean()) if "sigma" in posterior else tree.attrs["noise_sd"]
     found: dict[str, Any] = without_nan(
         {
             "method": "posterior",
-            "status": "ok" if verdict else "not_trusted",
-            "advice": "; ".join(f"{c.name}: {c.advice}" for c in verdict if not c.passed),
-            "tasks": len(tasks),
+            "status": "ok" if trust else "not_trusted",
+            "advice": "; ".join(f"{c.name}: {wording(c.advice)}" for c in trust.failed),
+            "tasks": data.sizes["task"],
             "rows": int(data["count"].sum()) if "count" in data else None,
             "features": [str(name) for name in posterior["feature"].values],
             "mean": posterior["mu"].mean(over).values.tolist(),
@@ -100,19 +95,26 @@ def as_json(tree: xr.DataTree, verdict: Diagnosis | None = None) -> dict[str, An
             "quantities": [row._asdict() for row in summary_rows(tree)],
             "diagnostics": [
                 {"check": c.name, "value": c.value, "wanted": c.wanted, "passed": c.passed}
-                for c in verdict
+                for c in trust
             ],
-            "task_estimates": [
-                {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
-                for name, one, spread in zip(tasks, mean, sd, strict=True)
-            ],
+            "task_estimates": _task_estimates(tree),
         }
     )
     return found
 
 
+def _task_estimates(tree: xr.DataTree) -> list[dict[str, Any]]:
+    """Mean and standard deviation of every theta given all data."""
+    mean, sd = task_means(tree)
+    tasks = [str(name) for name in tree["observed_data"].to_dataset()["task"].values]
+    return [
+        {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
+        for name, one, spread in zip(tasks, mean, sd, strict=True)
+    ]
+
+
 def prior_in_words(prior: dict[str, Any], noisy: bool) -> str:
-    """What was believed before, in a line; ``noisy``: of the noise, too."""
+    """The prior over (mu, Sigma) in a line; ``noisy``: that of the noise, too."""
 
     def numbers(values: Any) -> str:
         return ", ".join(f"{value:.4g}" for value in np.ravel(values))
@@ -140,62 +142,40 @@ def _sd(draws: xr.DataArray) -> xr.DataArray:
     return draws.std(over, ddof=1) if many else draws.mean(over) * np.nan
 
 
-def print_posterior(console: Console, tree: xr.DataTree, verdict: Diagnosis | None = None) -> None:
-    """Tables of the posterior, of the tasks, and the verdict, also in other words."""
-    from rich import box
-    from rich.table import Table
-
-    def table(title: str, columns: list[str]) -> Table:
-        made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
-        for i, column in enumerate(columns):
-            made.add_column(column, justify="right" if i else "left", no_wrap=True)
-        return made
-
-    verdict = diagnose(tree) if verdict is None else verdict
-    found = as_json(tree, verdict)
-    drawn = tree["posterior"].sizes
-    shown = table(
-        f"The prior of {found['tasks']} tasks, its posterior "
-        f"({drawn['chain']} chains of {drawn['draw']} draws)",
-        ["quantity", "mean", "sd", "2.5%", "97.5%", "ESS", "R-hat"],
-    )
-    for row in summary_rows(tree):
-        numbers = [f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)]
-        shown.add_row(_short(row.quantity, 40), *numbers, f"{row.ess:.0f}", f"{row.rhat:.3f}")
-    console.print(shown)
-    console.print(prior_in_words(found["prior"], "sigma" in tree["posterior"]), highlight=False)
-    if len(found["features"]) > WIDE:
-        console.print(f"{found['tasks']} tasks, {len(found['features'])} features: --json has them")
-        console.print(str(verdict), markup=False, highlight=False)
-        return
-    columns = [part for name in found["features"] for part in (_short(name, 16), "± sd")]
-    tasks = table("Tasks given the data", ["task", *columns])
-    for one in found["task_estimates"][:SHOWN]:
-        cells = [
-            f"{value:.5g}"
-            for pair in zip(one["mean"], one["sd"], strict=True)
-            for value in pair
-        ]  # fmt: skip
-        tasks.add_row(_short(one["task"], 16), *cells)
-    console.print(tasks)
-    console.print("± sd: the doubt about the prior included")
-    if found["tasks"] > SHOWN:
-        console.print(f"and {found['tasks'] - SHOWN} more tasks; --json has them all")
-    console.print(str(verdict), markup=False, highlight=False)
-
-
-def _short(text: str, most: int) -> str:
-    """A label as it is, not as markup, and cut rather than the numbers beside it."""
-    from rich.markup import escape
-
-    return escape(text if len(text) <= most else f"{text[: most - 1]}…")
+def print_posterior(
+    console: Console, tree: xr.DataTree, wording: Callable[[Advice], str] = str
+) -> None:
+    """Tables of the posterior and of the tasks, then whether the draws can be trusted."""
+    posterior = tree["posterior"].to_dataset()
+    tasks, features = _task_estimates(tree), [str(name) for name in posterior["feature"].values]
+    rows = [
+        [
+            label(row.quantity, 40),
+            *(f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)),
+            f"{row.ess:.0f}",
+            f"{row.rhat:.3f}",
+        ]
+        for row in summary_rows(tree)
+    ]
+    drawn = f"{posterior.sizes['chain']} chains of {posterior.sizes['draw']} draws"
+    title = f"The prior of {len(tasks)} tasks, its posterior ({drawn})"
+    columns = ["quantity", "mean", "sd", "2.5%", "97.5%", "ESS", "R-hat"]
+    console.print(table(title, columns, rows))
+    prior = prior_in_words(json.loads(tree.attrs["prior"]), "sigma" in posterior)
+    console.print(prior, highlight=False)
+    if len(features) > WIDE:
+        console.print(f"{len(tasks)} tasks, {len(features)} features: --json has them")
+    else:
+        note = "the uncertainty about the prior is included"
+        print_tasks(console, "Tasks given the data", features, tasks, note, digits=5)
+    console.print(trustworthy(tree).text(wording), markup=False, highlight=False)
 
 
 def write_tree(tree: xr.DataTree, path: Path) -> None:
     """A tree as NetCDF, compressed; ``arviz.from_netcdf`` reads it."""
+    small = {"zlib": True, "complevel": 4}
     encoding = {
-        f"/{name}": {str(v): {"zlib": True, "complevel": 4} for v, one in group.data_vars.items()
-                     if one.dtype.kind == "f"}
+        f"/{name}": {str(v): small for v, one in group.data_vars.items() if one.dtype.kind == "f"}
         for name, group in tree.children.items()
-    }  # fmt: skip
+    }
     tree.to_netcdf(path, engine="h5netcdf", encoding=encoding)

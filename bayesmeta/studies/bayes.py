@@ -87,7 +87,7 @@ def posterior_of(
         warnings.simplefilter("ignore", FitWarning)  # ``trusted`` is recorded
         return sample_posterior(
             stats, family.noise_sd, prior=prior, chains=2, draws=1000,
-            tune=400, cores=1, seed=seed % 2**31,
+            tune=400, cores=1, random_seed=seed % 2**31,
         )  # fmt: skip
 
 

@@ -72,10 +72,13 @@ def test_the_mean_agent_plays_with_the_predictive_distribution() -> None:
 
 @pytest.mark.parametrize(
     ("divergent", "moves", "status"),
-    [(0, True, bm.Status.POSTERIOR), (1, True, bm.Status.DIVERGENT),
-     (0, False, bm.Status.DIVERGENT)],
+    [
+        (0, True, bm.Status.POSTERIOR),
+        (1, True, bm.Status.DIVERGENT),
+        (0, False, bm.Status.DIVERGENT),
+    ],
     ids=["good", "divergent", "stuck"],
-)  # fmt: skip
+)
 def test_draws_that_cannot_be_trusted_are_said(
     divergent: int, moves: bool, status: bm.Status, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -407,7 +407,7 @@ def test_a_stopped_search_says_so() -> None:
     """With a limit of one step it has not arrived, and says what to do."""
     made = Problem(1, 3, 200)
     found = bm.fit_prior(made.stats, 1.0, "reml", limit=1)
-    assert found.status is bm.Status.NOT_CONVERGED and "larger limit" in found.status.value
+    assert found.status is bm.Status.NOT_CONVERGED and "larger limit" in found.status.advice
 
 
 def test_small_noise_is_said_to_cost_digits() -> None:

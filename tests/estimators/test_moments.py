@@ -190,7 +190,7 @@ def test_an_indefinite_estimate_is_raised_and_said() -> None:
         memory = learner.observe(memory, finished(np.diag([2.0, 3.0]), np.array([2.0, 3.0])))
     estimate = learner.estimate(memory, told, np.random.default_rng())
     assert estimate.status is Status.RAISED
-    assert "lower bound of Assumption 2" in estimate.status.value
+    assert "lower bound of Assumption 2" in estimate.status.advice
     np.testing.assert_allclose(estimate.raw_cov, -np.diag([1 / 2, 1 / 3]))
     np.testing.assert_allclose(estimate.prior.cov, 0.3 * np.eye(2), atol=1e-14)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -204,8 +205,8 @@ def test_draws_are_those_of_the_posterior_by_quadrature() -> None:
     import arviz_stats as azs
 
     stats, prior = one_dimensional()
-    tree = bm.sample_posterior(stats, 0.5, prior=prior, draws=2000, tune=500, seed=3)
-    assert bool(bm.diagnose(tree))
+    tree = bm.sample_posterior(stats, 0.5, prior=prior, draws=2000, tune=500, random_seed=3)
+    assert bool(bm.trustworthy(tree))
     mu, sd = np.linspace(-1, 3, 401), np.linspace(1e-4, 4, 800)
     gram, moment = stats.gram[:, 0, 0], stats.moment[:, 0]
     log = st.norm.logpdf(mu, 0, 2)[:, None] + st.halfnorm.logpdf(sd, scale=1.0)[None, :]
@@ -234,20 +235,21 @@ def test_draws_are_those_of_the_posterior_by_quadrature() -> None:
 def test_a_second_fit_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other data and another prior of the same kind: the compiled model serves them, too."""
     stats, prior = one_dimensional()
-    first = bm.sample_posterior(stats, 0.5, prior=prior, draws=600, tune=300, seed=1)
+    first = bm.sample_posterior(stats, 0.5, prior=prior, draws=600, tune=300, random_seed=1)
     monkeypatch.setattr("bayesmeta.posterior.compiled.compile_model", None)
     half = bm.TaskStatistics(stats.gram[:8], stats.moment[:8] + 1.0)
-    second = bm.sample_posterior(half, 0.7, draws=600, tune=300, seed=1)
+    second = bm.sample_posterior(half, 0.7, draws=600, tune=300, random_seed=1)
     assert float(second["posterior"]["mu"].mean()) > float(first["posterior"]["mu"].mean()) + 0.3
-    again = bm.sample_posterior(stats, 0.5, prior=prior, draws=600, tune=300, seed=1)
+    again = bm.sample_posterior(stats, 0.5, prior=prior, draws=600, tune=300, random_seed=1)
     np.testing.assert_array_equal(again["posterior"]["mu"], first["posterior"]["mu"])
 
 
 def test_a_tree_has_all_that_a_fit_needs() -> None:
     """Groups, labels, attributes, theta from its conditional."""
     stats, prior = one_dimensional()
-    named = bm.TaskStatistics(stats.gram, stats.moment, stats.count, stats.energy,
-                              tuple("abcdefghijklmno"), ("slope",))  # fmt: skip
+    named = bm.TaskStatistics(
+        stats.gram, stats.moment, stats.count, stats.energy, tuple("abcdefghijklmno"), ("slope",)
+    )
     tree = bm.sample_posterior(named, 0.5, prior=prior, draws=500, tune=300, theta=True)
     assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "prior"}
     posterior = tree["posterior"].to_dataset()
@@ -282,8 +284,9 @@ def test_labels_that_are_numbers_stay_numbers(sampler: str) -> None:
     """In all groups, so that draws and data line up."""
     stats, prior = one_dimensional()
     named = bm.TaskStatistics(stats.gram, stats.moment, tasks=tuple(range(50, 65)), features=(7,))
-    tree = bm.sample_posterior(named, 0.5, prior=prior, draws=20, tune=50, theta=True,
-                               sampler=sampler, cores=1)  # fmt: skip
+    tree = bm.sample_posterior(
+        named, 0.5, prior=prior, draws=20, tune=50, theta=True, nuts_sampler=sampler, cores=1
+    )
     for group in ("posterior", "prior", "observed_data"):
         for dim in ("feature", "feature_bis"):
             assert tree[group][dim].values.tolist() == [7]
@@ -294,9 +297,9 @@ def test_labels_that_are_numbers_stay_numbers(sampler: str) -> None:
 def test_thetas_are_the_same_whatever_is_drawn_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks of three draws, or all at once."""
     tree = small_tree()
-    whole = bm.add_theta(tree.copy(), seed=3)["posterior"]["theta"].values
+    whole = bm.add_theta(tree.copy(), random_seed=3)["posterior"]["theta"].values
     monkeypatch.setattr("bayesmeta.posterior.predictive._BLOCK", 50)
-    parts = bm.add_theta(tree.copy(), seed=3)["posterior"]["theta"].values
+    parts = bm.add_theta(tree.copy(), random_seed=3)["posterior"]["theta"].values
     assert whole.shape == (4, 20, 15, 1) and whole.std() > 0
     np.testing.assert_array_equal(parts, whole)
 
@@ -319,11 +322,15 @@ def test_a_single_draw_brings_one_warning() -> None:
 def test_trees_that_cannot_be_judged_are_refused() -> None:
     """Something else, or a tree from which something was lost: what is missing is said."""
     with pytest.raises(bm.InputError, match=r"tree must be a DataTree.* got 5"):
-        bm.diagnose(5)  # type: ignore[arg-type]
+        bm.trustworthy(5)  # type: ignore[arg-type]
     tree = small_tree()
-    for group, use in (("posterior", bm.diagnose), ("sample_stats", bm.diagnose),
-                       ("observed_data", bm.add_theta), ("observed_data", bm.add_predictive),
-                       ("observed_data", bm.add_log_likelihood)):  # fmt: skip
+    for group, use in (
+        ("posterior", bm.trustworthy),
+        ("sample_stats", bm.trustworthy),
+        ("observed_data", bm.add_theta),
+        ("observed_data", bm.add_predictive),
+        ("observed_data", bm.add_log_likelihood),
+    ):
         cut = tree.copy()
         del cut[group]
         with pytest.raises(bm.InputError, match=f"the tree has no {group}"):
@@ -331,7 +338,7 @@ def test_trees_that_cannot_be_judged_are_refused() -> None:
     cut = tree.copy()
     cut["sample_stats"] = xr.DataTree(tree["sample_stats"].to_dataset().drop_vars("diverging"))
     with pytest.raises(bm.InputError, match="sample_stats of the tree has no diverging"):
-        bm.diagnose(cut)
+        bm.trustworthy(cut)
 
 
 def test_energies_that_hardly_change_fail() -> None:
@@ -343,18 +350,18 @@ def test_energies_that_hardly_change_fail() -> None:
     for energy, good in ((noise, True), (noise.cumsum(axis=1), False), (0 * noise, False)):
         stats = tree["sample_stats"].to_dataset()
         tree["sample_stats"] = xr.DataTree(stats.assign(energy=(("chain", "draw"), energy)))
-        (check,) = [check for check in bm.diagnose(tree) if check.name == "E-BFMI"]
+        (check,) = [check for check in bm.trustworthy(tree) if check.name == "E-BFMI"]
         assert check.passed == good
     assert "converged: the draws can be trusted" in str(
-        bm.diagnose(tree_of(noise, noise**2, False))
+        bm.trustworthy(tree_of(noise, noise**2, False))
     )
 
 
 def test_a_value_just_beyond_its_limit_is_seen_to_be() -> None:
     """R-hat 1.0104 is not shown as 1.01."""
-    from bayesmeta.posterior.diagnostics import Check, Diagnosis
+    from bayesmeta.posterior.diagnostics import Check, Trust
 
-    found = Diagnosis([Check("R-hat", 1.0104, "<= 1.01", False, "mu", "draw more")])
+    found = Trust([Check("R-hat", 1.0104, "<= 1.01", False, "mu")])
     assert "1.0104" in str(found)
 
 
@@ -405,12 +412,12 @@ def test_what_the_prior_fixes_is_no_failure_and_what_is_stuck_is() -> None:
     rng = np.random.default_rng(1)
     mu = rng.standard_normal((4, 500))
     constant = 2.0 + 1e-16 * rng.standard_normal((4, 500))
-    assert bool(bm.diagnose(tree_of(mu, constant, fixed=True)))
-    stuck = bm.diagnose(tree_of(mu, constant, fixed=False))
+    assert bool(bm.trustworthy(tree_of(mu, constant, fixed=True)))
+    stuck = bm.trustworthy(tree_of(mu, constant, fixed=False))
     assert not stuck and "Sigma" in str(stuck)
-    alone = bm.diagnose(tree_of(mu[:1], constant[:1], fixed=True))
+    alone = bm.trustworthy(tree_of(mu[:1], constant[:1], fixed=True))
     assert [check.name for check in alone if not check.passed] == ["chains"]
-    assert not bm.diagnose(tree_of(mu[:, :1], constant[:, :1], fixed=True))
+    assert not bm.trustworthy(tree_of(mu[:, :1], constant[:, :1], fixed=True))
 
 
 def test_interrupted_draws_are_not_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -448,7 +455,7 @@ def test_a_likelihood_without_counts_is_refused() -> None:
     tree = bm.sample_posterior(bare, 0.5, prior=prior, draws=500, tune=300)
     with pytest.raises(bm.InputError, match="count and energy"):
         bm.add_log_likelihood(tree)
-    bm.add_theta(tree, seed=4)
+    bm.add_theta(tree, random_seed=4)
     assert tree["posterior"]["theta"].sizes["task"] == 15
 
 
@@ -482,12 +489,72 @@ def test_bad_fits_are_not_returned_silently() -> None:
     stats, prior = one_dimensional()
     with pytest.warns(bm.FitWarning, match="should not be trusted: .*ESS"):
         tree = bm.sample_posterior(stats, 0.5, prior=prior, draws=20, tune=100)
-    verdict = bm.diagnose(tree)
+    verdict = bm.trustworthy(tree)
     assert not verdict and tree.attrs["trusted"] == 0
     text = str(verdict)
     assert "do not trust" in text and "draw more" in text
     tree["sample_stats"]["diverging"][:] = True
-    assert "divergences" in [check.name for check in bm.diagnose(tree) if not check.passed]
+    del tree.attrs["diagnostics"]
+    assert "divergences" in [check.name for check in bm.trustworthy(tree).failed]
+
+
+def test_a_tree_keeps_its_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Computed once: read from the tree, also from a file, unless draws were taken off it."""
+    import arviz as az
+
+    from bayesmeta.posterior import diagnostics
+    from bayesmeta.report.posterior import write_tree
+
+    tree = small_tree()
+    fresh = diagnostics.check_draws(tree)
+    write_tree(tree, tmp_path / "a.nc")
+    called: list[xr.DataTree] = []
+    monkeypatch.setattr(diagnostics, "check_draws", lambda one: called.append(one) or fresh)
+    for one in (tree, az.from_netcdf(tmp_path / "a.nc")):
+        assert list(bm.trustworthy(one)) == list(fresh)
+    assert not called
+    bm.trustworthy(tree.isel(draw=slice(10)))
+    assert len(called) == 1
+
+
+def test_checks_without_a_number_are_kept_as_failures() -> None:
+    """JSON has no NaN; what had none fails when it is read, too."""
+    from bayesmeta.posterior.diagnostics import as_attribute
+
+    rng = np.random.default_rng(1)
+    tree = tree_of(rng.standard_normal((4, 500)), np.full((4, 500), 2.0), fixed=False)
+    found = bm.trustworthy(tree)
+    tree.attrs["diagnostics"] = as_attribute(found, tree["posterior"].to_dataset())
+    again = bm.trustworthy(tree)
+    assert [check.name for check in again.failed] == [check.name for check in found.failed]
+    assert any(np.isnan(check.value) for check in again)
+
+
+def test_trust_is_what_arviz_finds_nothing_wrong_with() -> None:
+    """``arviz.diagnose`` is true where something is wrong, with the same limits."""
+    import arviz_stats as azs
+
+    rng = np.random.default_rng(1)
+    good, cov = rng.standard_normal((4, 500)), 2.0 + rng.random((4, 500))
+    apart = good + np.arange(4)[:, None]
+    slow = good.cumsum(axis=1)
+    for mu in (good, apart, slow, good[:, :60]):
+        tree = tree_of(mu, cov[:, : mu.shape[1]], fixed=False)
+        wrong = azs.diagnose(tree, ess_threshold=400, show_diagnostics=False)
+        assert bool(bm.trustworthy(tree)) != wrong
+        assert wrong == (mu is not good)
+
+
+def test_advice_has_options_for_every_argument() -> None:
+    """In the words of the command line no check or status names an argument of Python's."""
+    from bayesmeta.commands.table import in_options
+    from bayesmeta.posterior.diagnostics import ADVICE
+
+    assert in_options(ADVICE["ESS bulk"]) == "draw more (--draws, --tune)"
+    assert "--target-accept" in in_options(ADVICE["divergences"])
+    for advice in (*ADVICE.values(), *(status.advice for status in bm.Status)):
+        assert "_" not in in_options(advice).replace("fit_prior", "")
+        assert "{" not in in_options(advice) + advice
 
 
 @pytest.mark.parametrize(
@@ -496,15 +563,15 @@ def test_bad_fits_are_not_returned_silently() -> None:
         ({"noise_sd": 0.0}, "noise_sd must be greater than 0"),
         ({"noise_sd": -1.0}, "noise_sd must be greater than 0"),
         ({"noise_sd": None}, "needs count and energy"),
-        ({"sampler": "emcee"}, "unknown sampler 'emcee'"),
+        ({"nuts_sampler": "emcee"}, "unknown nuts_sampler 'emcee'"),
         ({"model": "magic"}, "unknown model 'magic'"),
         ({"noise_sd": "1"}, "noise_sd must be a number, got '1'"),
         ({"noise_sd": True}, "noise_sd must be a number, got True"),
         ({"draws": 0}, "draws must be at least 1"),
         ({"draws": 2.5}, "draws must be a whole number"),
-        ({"tune": 0}, "tune must be at least 1 with sampler 'nutpie'"),
-        ({"seed": -1}, "seed must be at least 0"),
-        ({"seed": 2**64}, r"seed must be less than 2\*\*64"),
+        ({"tune": 0}, "tune must be at least 1 with nutpie"),
+        ({"random_seed": -1}, "random_seed must be at least 0"),
+        ({"random_seed": 2**64}, r"random_seed must be less than 2\*\*64"),
         ({"target_accept": 1.0}, "target_accept must be between 0 and 1"),
         ({"prior": bm.LKJ(scale=0.0)}, "scale must be greater than 0"),
         ({"prior": bm.LKJ(mean_sd=[1.0, -1.0])}, "mean_sd must be greater than 0"),
@@ -565,9 +632,16 @@ def test_numbers_of_numpy_are_numbers() -> None:
     """The largest seed that nutpie takes, and settings that have to go into JSON."""
     stats, prior = one_dimensional()
     with pytest.warns(bm.FitWarning):
-        tree = bm.sample_posterior(stats, np.float32(0.5), prior=prior, draws=np.int64(5),
-                                   tune=np.int64(1), chains=np.int64(2), seed=2**64 - 1,
-                                   target_accept=np.float64(0.8))  # fmt: skip
+        tree = bm.sample_posterior(
+            stats,
+            np.float32(0.5),
+            prior=prior,
+            draws=np.int64(5),
+            tune=np.int64(1),
+            chains=np.int64(2),
+            random_seed=2**64 - 1,
+            target_accept=np.float64(0.8),
+        )
     assert tree.attrs["noise_sd"] == 0.5 and tree["posterior"].sizes["draw"] == 5
 
 

@@ -128,3 +128,9 @@ def test_a_scale_far_too_small_is_said() -> None:
         )
         small = replace(bm.default_prior(alike), scale=0.5)
         warn_if_at_odds(alike, None, small.settled(1))
+
+
+def test_reprs_are_short() -> None:
+    """Four digits, no array(...)."""
+    assert repr(bm.LKJ(np.array([1 / 3, 2.0]))).startswith("LKJ(mean=[0.3333, 2], mean_sd=5,")
+    assert repr(bm.KnownCovariance(np.eye(2))).startswith("KnownCovariance(cov=[[1, 0], [0, 1]],")

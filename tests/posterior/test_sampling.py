@@ -36,8 +36,17 @@ PLACES = {
 SHARE = size("models/draws") / 6
 """Of each of the six tests that compare draws."""
 
-draw = partial(bm.sample_posterior, TASKS, 1.0, prior=PRIOR, draws=1000, tune=400, chains=2,
-               seed=1, target_accept=0.9)  # fmt: skip
+draw = partial(
+    bm.sample_posterior,
+    TASKS,
+    1.0,
+    prior=PRIOR,
+    draws=1000,
+    tune=400,
+    chains=2,
+    random_seed=1,
+    target_accept=0.9,
+)
 
 
 def summary(posterior: xr.Dataset) -> dict[str, tuple[float, float]]:
@@ -68,15 +77,19 @@ def assert_means_and_sds(
 @pytest.fixture(scope="module")
 def reference() -> dict[str, tuple[float, float]]:
     """Fused, by nutpie, with another seed and more draws."""
-    return summary(draw(draws=4000, seed=7)["posterior"].to_dataset())
+    return summary(draw(draws=4000, random_seed=7)["posterior"].to_dataset())
 
 
 @pytest.mark.parametrize(
     "how",
-    [{"model": "collapsed", "seed": 2}, {"model": "noncentred"}, {"model": "centred"},
-     {"sampler": "pymc", "cores": 1}],
+    [
+        {"model": "collapsed", "random_seed": 2},
+        {"model": "noncentred"},
+        {"model": "centred"},
+        {"nuts_sampler": "pymc", "cores": 1},
+    ],
     ids=lambda how: how.get("model", "pymc"),
-)  # fmt: skip
+)
 @pytest.mark.filterwarnings("ignore::bayesmeta.FitWarning")  # centred: theta and Sigma are tied
 def test_every_way_draws_from_one_posterior(
     how: dict[str, Any], reference: dict[str, tuple[float, float]]
@@ -144,7 +157,7 @@ def test_predicted_moments_have_their_law(known: xr.DataTree) -> None:
 
     Size: five z-tests for each of three tasks at this test's share.
     """
-    bm.add_predictive(known, draws=10**6, seed=2)
+    bm.add_predictive(known, draws=10**6, random_seed=2)
     predicted = known["posterior_predictive"]["moment"]
     assert predicted.dims == ("chain", "draw", "task", "feature")
     assert predicted["task"].values.tolist() == list(range(1, 13))
@@ -168,7 +181,9 @@ def test_seen_thetas_have_their_normal_inverse_wishart_posterior() -> None:
     n, sure = 30, 1e6
     theta = np.random.default_rng(1).standard_normal((n, 2)) @ [[1.0, 0.3], [0.0, 0.7]]
     seen = bm.TaskStatistics(np.broadcast_to(sure * np.eye(2), (n, 2, 2)), sure * theta)
-    tree = bm.sample_posterior(seen, 1.0, prior=prior, draws=1000, tune=400, chains=2, seed=5)
+    tree = bm.sample_posterior(
+        seen, 1.0, prior=prior, draws=1000, tune=400, chains=2, random_seed=5
+    )
     weight, degrees = 2.0 + n, 5.0 + n
     centre = theta.mean(axis=0)
     gap = centre - [0.3, -0.2]
@@ -197,9 +212,16 @@ def test_the_likelihood_serves_a_model_of_ones_own() -> None:
         mu = pm.Normal("mu", 0.1, 1.5, shape=2)
         root = np.linalg.cholesky(np.asarray(KNOWN.cov))
         pm.Potential("tasks", task_likelihood(mu, root, 1.0, TASKS))
-        tree = pm.sample(draws=800, tune=300, chains=2, cores=1, random_seed=3,
-                         nuts_sampler="pymc", progressbar=False,
-                         compute_convergence_checks=False)  # fmt: skip
+        tree = pm.sample(
+            draws=800,
+            tune=300,
+            chains=2,
+            cores=1,
+            random_seed=3,
+            nuts_sampler="pymc",
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
     assert_means_and_sds(tree["posterior"].to_dataset(), normal_posterior(TASKS, 1.0), 4)
 
 
@@ -235,12 +257,12 @@ def test_where_a_spread_vanishes_the_centred_model_has_no_density() -> None:
     flat[[name for name, size in ready.parts for _ in range(size)].index("spread")] = 0.0
     assert ready.log_density(flat, data_of(problem))[0] == -np.inf
     for seed in range(8):
-        tree = draw(model="centred", draws=20, tune=60, seed=seed, target_accept=0.6)
+        tree = draw(model="centred", draws=20, tune=60, random_seed=seed, target_accept=0.6)
         assert np.isfinite(tree["posterior"]["Sigma"]).all()
 
 
 def test_a_breakdown_of_nutpie_is_an_exception(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rust's panic derives from BaseException, which nobody catches; ours says what may be done."""
+    """Rust's panic derives from BaseException; ours is a RuntimeError that says what to try."""
 
     class PanicException(BaseException):
         pass
@@ -249,12 +271,12 @@ def test_a_breakdown_of_nutpie_is_an_exception(monkeypatch: pytest.MonkeyPatch) 
         raise PanicException("Poisoned sampler state mutex")
 
     monkeypatch.setattr("nutpie.sample", broken)
-    with pytest.raises(RuntimeError, match=r"nutpie broke down .Poisoned .* another seed"):
+    with pytest.raises(RuntimeError, match=r"nutpie broke down .Poisoned .* another random_seed"):
         draw()
 
 
 def interrupted(when: Callable[[int, int], bool]) -> Callable[..., Any]:
-    """pm.sample with someone who presses Ctrl-C at some draw of some chain."""
+    """pm.sample, interrupted by Ctrl-C at some draw of some chain."""
     real = pm.sample
 
     def callback(trace: Any, draw: Any) -> None:
@@ -275,7 +297,7 @@ def test_an_interrupted_pymc_hands_out_nothing(
     """PyMC finds nothing to make a trace of, or drops the chain that is short: neither is a fit."""
     monkeypatch.setattr(pm, "sample", interrupted(when))
     with pytest.raises(KeyboardInterrupt):
-        draw(prior=KNOWN, sampler="pymc", cores=1, draws=50, tune=50)
+        draw(prior=KNOWN, nuts_sampler="pymc", cores=1, draws=50, tune=50)
 
 
 @pytest.mark.parametrize("how", ["fewer draws", "fewer chains", "a short chain"])
@@ -297,3 +319,24 @@ def test_an_interrupted_nutpie_hands_out_nothing(how: str, monkeypatch: pytest.M
     monkeypatch.setattr(nutpie, "sample", cut)
     with pytest.raises(KeyboardInterrupt):
         draw(draws=50, tune=50)
+
+
+@pytest.mark.filterwarnings("ignore::bayesmeta.FitWarning")
+def test_earlier_names_of_arguments_are_accepted() -> None:
+    """seed, sampler and progress; a name twice is refused."""
+    few = partial(bm.sample_posterior, TASKS, 1.0, prior=PRIOR, draws=20, tune=50, chains=1)
+    now = few(random_seed=3, nuts_sampler="nutpie", progressbar=False)
+    before = few(seed=3, sampler="nutpie", progress=False)
+    np.testing.assert_array_equal(now["posterior"]["mu"], before["posterior"]["mu"])
+    one, two = bm.add_theta(now, random_seed=4), bm.add_theta(before, seed=4)
+    np.testing.assert_array_equal(one["posterior"]["theta"], two["posterior"]["theta"])
+    with pytest.raises(bm.InputError, match="seed is the earlier name of random_seed"):
+        few(seed=3, random_seed=3)
+
+
+@pytest.mark.filterwarnings("always")
+def test_warnings_point_at_the_line_of_the_user() -> None:
+    """Not into the package."""
+    with pytest.warns(bm.FitWarning) as found:
+        bm.sample_posterior(TASKS, 1.0, prior=PRIOR, draws=20, tune=50, chains=1)
+    assert found[0].filename == __file__

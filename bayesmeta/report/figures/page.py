@@ -1,4 +1,4 @@
-"""A posterior on one page: every mean and spread before and after the data, and the verdict."""
+"""A posterior on one page: means and spreads before and after the data, and the diagnostics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesmeta.checks import Array
-from bayesmeta.posterior.diagnostics import diagnose
+from bayesmeta.posterior.diagnostics import Trust, trustworthy
 from bayesmeta.report.figures.style import shortened
 
 if TYPE_CHECKING:
@@ -19,9 +19,10 @@ _INK, _AFTER, _BEFORE = "#000000", "#0072B2", "#D55E00"
 
 
 def posterior_page(tree: xr.DataTree) -> Figure:
-    """Rows: features. Columns: mu, sd, then correlations, ranks of the chains and the verdict."""
+    """Rows: features. Columns: mu, sd, then correlations, ranks of the chains and the checks."""
     from matplotlib.figure import Figure
 
+    trust = trustworthy(tree)
     after, before = tree["posterior"].to_dataset(), tree["prior"].to_dataset()
     names = [str(name) for name in after["feature"].values]
     d, noisy = len(names), "sigma" in after
@@ -29,16 +30,9 @@ def posterior_page(tree: xr.DataTree) -> Figure:
     figure = Figure(figsize=(12.5, 1.2 + 1.55 * rows), layout="constrained")
     grid = figure.add_gridspec(rows, 3, width_ratios=(1, 1, 1.25))
     for i, name in enumerate(names):
-        for column, part, what in ((0, "mu", "mean"), (1, "sd", "spread")):
+        for column, part in enumerate(("mu", "sd")):
             axes = figure.add_subplot(grid[i, column])
-            values = after[part].isel(feature=i).values.ravel()
-            known = float(values.std()) <= 1e-9 * float(np.abs(values).max())
-            _density(axes, values, before[part].isel(feature=i).values.ravel(), part == "sd", known)
-            symbol = r"$\mu$" if part == "mu" else r"$\sqrt{\Sigma_{ii}}$"
-            title = f"{symbol} of {shortened(name, 24)}: {what} of tasks"
-            if len(name) > 14:  # beside its neighbour
-                title = f"{symbol}, {what} of tasks:\n{shortened(name, 24)}"
-            axes.set_title(title, fontsize=9.5, loc="left")
+            _feature(axes, after[part].isel(feature=i), before[part].isel(feature=i), part, name)
     if noisy:
         axes = figure.add_subplot(grid[d, 0])
         _density(axes, after["sigma"].values.ravel(), before["sigma"].values.ravel(), True, False)
@@ -50,19 +44,32 @@ def posterior_page(tree: xr.DataTree) -> Figure:
     else:
         upper.set_axis_off()
     _ranks(figure.add_subplot(grid[half : rows - 1, 2]), after)
-    _verdict(figure.add_subplot(grid[rows - 1, 2]), tree)
+    _checks(figure.add_subplot(grid[rows - 1, 2]), trust)
     n = tree["observed_data"].sizes["task"]
-    trust = "" if diagnose(tree) else " — DO NOT TRUST THESE DRAWS"
+    warning = "" if trust else " — DO NOT TRUST THESE DRAWS"
     drawn = f"{after.sizes['chain']} x {after.sizes['draw']} draws"
     figure.suptitle(
-        f"The prior of {n} tasks, before and after their data ({drawn}){trust}", fontsize=12
+        f"The prior of {n} tasks, before and after their data ({drawn}){warning}", fontsize=12
     )
     figure.supxlabel(
         "filled: posterior    dashed: prior    bar and dot: 95% interval and mean of the "
         "posterior    in the units of the data",
-        fontsize=9, color="#555555",
-    )  # fmt: skip
+        fontsize=9,
+        color="#555555",
+    )
     return figure
+
+
+def _feature(axes: Axes, after: xr.DataArray, before: xr.DataArray, part: str, name: str) -> None:
+    """The mean (``mu``) or the spread (``sd``) of tasks in one feature."""
+    values = after.values.ravel()
+    known = float(values.std()) <= 1e-9 * float(np.abs(values).max())
+    _density(axes, values, before.values.ravel(), part == "sd", known)
+    symbol, what = (r"$\mu$", "mean") if part == "mu" else (r"$\sqrt{\Sigma_{ii}}$", "spread")
+    title = f"{symbol} of {shortened(name, 24)}: {what} of tasks"
+    if len(name) > 14:  # else it would run into its neighbour's
+        title = f"{symbol}, {what} of tasks:\n{shortened(name, 24)}"
+    axes.set_title(title, fontsize=9.5, loc="left")
 
 
 def _density(axes: Axes, after: Array, before: Array, positive: bool, known: bool) -> None:
@@ -94,9 +101,13 @@ def _density(axes: Axes, after: Array, before: Array, positive: bool, known: boo
     axes.plot(after.mean(), -0.07 * top, "o", color=_INK, markersize=5)
     axes.set(xlim=(low, high), ylim=(-0.16 * top, 1.4 * top))
     axes.annotate(
-        f"{after.mean():.4g}  [{ends[0]:.4g}, {ends[1]:.4g}]", (0.99, 0.97),
-        xycoords="axes fraction", ha="right", va="top", fontsize=8.5,
-    )  # fmt: skip
+        f"{after.mean():.4g}  [{ends[0]:.4g}, {ends[1]:.4g}]",
+        (0.99, 0.97),
+        xycoords="axes fraction",
+        ha="right",
+        va="top",
+        fontsize=8.5,
+    )
 
 
 def _correlations(axes: Axes, after: xr.Dataset, before: xr.Dataset, names: list[str]) -> None:
@@ -105,9 +116,9 @@ def _correlations(axes: Axes, after: xr.Dataset, before: xr.Dataset, names: list
         for data, color, width, where in ((before, _BEFORE, 1.2, 0.18), (after, _INK, 2.2, 0.0)):
             values = data["corr"].isel(feature=i, feature_bis=j).values.ravel()
             low, high = np.quantile(values, [0.025, 0.975])
-            dashed = (0, (4, 2)) if data is before else "-"
-            axes.plot([low, high], [row + where] * 2, color=color, linewidth=width,
-                      linestyle=dashed)  # fmt: skip
+            line = (0, (4, 2)) if data is before else "-"
+            ends = [row + where] * 2
+            axes.plot([low, high], ends, color=color, linewidth=width, linestyle=line)
             if data is after:
                 axes.plot(values.mean(), row, "o", color=_INK, markersize=5)
     labels = [f"{shortened(names[j], 16)},\n{shortened(names[i], 16)}" for i, j in pairs]
@@ -145,19 +156,26 @@ def _ranks(axes: Axes, after: xr.Dataset) -> None:
         most = max(most, 1.05 * float(share.max()))
         axes.stairs(share, bins, color=_INK, linestyle=lines[chain % 4], linewidth=1.1)
     axes.axhline(1, color="#999999", linewidth=0.8)
-    axes.set(xlim=(0, 1), ylim=(0, most), xlabel="rank among the draws of all chains",
-             ylabel="share (1 is even)")  # fmt: skip
+    axes.set(xlim=(0, 1), ylim=(0, most))
+    axes.set(xlabel="rank among the draws of all chains", ylabel="share (1 is even)")
     title = f"Do {chains} chains agree? {shortened(label, 30)}"
     axes.set_title(title, fontsize=9.5, loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
 
-def _verdict(axes: Axes, tree: xr.DataTree) -> None:
-    verdict = diagnose(tree)
+def _checks(axes: Axes, trust: Trust) -> None:
+    """The checks as text, in the last panel."""
     axes.set_axis_off()
-    lines = [f"{c.name:<22}{c.value:>10.4g}  {c.wanted:<9}{'ok' if c.passed else 'BAD'}"
-             for c in verdict]  # fmt: skip
-    good = "the draws can be trusted" if verdict else "DO NOT TRUST THESE DRAWS"
-    axes.annotate("\n".join([*lines, good]), (0.0, 1.0), xycoords="axes fraction", va="top",
-                  fontsize=8, family="monospace")  # fmt: skip
+    lines = [
+        f"{c.name:<22}{c.value:>10.4g}  {c.wanted:<9}{'ok' if c.passed else 'BAD'}" for c in trust
+    ]
+    last = "the draws can be trusted" if trust else "DO NOT TRUST THESE DRAWS"
+    axes.annotate(
+        "\n".join([*lines, last]),
+        (0.0, 1.0),
+        xycoords="axes fraction",
+        va="top",
+        fontsize=8,
+        family="monospace",
+    )

@@ -1,0 +1,264 @@
+"""``bayesmeta sample``: the posterior of the prior of tasks in a table of one's own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from bayesmeta.checks import InputError, real
+from bayesmeta.commands.table import add_data_options, in_options, naming_options, read_tasks
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bayesmeta.commands.parsing import Subparsers
+    from bayesmeta.posterior.priors import LKJ
+    from bayesmeta.statistics import TaskStatistics
+
+FEW = 3
+"""Tasks up to which the prior decides."""
+_SETTINGS = ("draws", "tune", "chains", "random_seed", "target_accept")
+"""Options that ``sample_posterior`` takes, and checks, as they are."""
+_EACH = ("mean_sd", "scale")
+"""Parts of the prior with a number for every feature."""
+_PRIOR = {
+    "mean_sd": "mu_i ~ N(m_i, S^2) about the pooled estimate m; one S, or S,S,… for the intercept "
+    "and the features in their order",
+    "scale": "standard deviations of Sigma ~ half-normal(S); one S, or S,S,… likewise",
+    "eta": "its correlations ~ LKJ(S)",
+    "noise_scale": "the noise's standard deviation ~ half-normal(S)",
+}
+"""Parts of the prior that an option changes."""
+
+
+def add(commands: Subparsers) -> None:
+    """Add the command."""
+    sample = commands.add_parser(
+        "sample",
+        help="draw from the posterior of the prior of tasks in a table of your own",
+        description="Draw from the posterior of the mean and covariance of the parameters of tasks "
+        "in a CSV or Parquet file with a row for every reward. Exit code 1 where the draws should "
+        "not be trusted. bayesmeta fit gives a single estimate.",
+    )
+    add_data_options(sample)
+    sample.add_argument(
+        "--out",
+        type=Path,
+        default=Path("posterior.nc"),
+        metavar="FILE.nc",
+        help="draws as NetCDF; a page with prior, posterior and diagnostics beside it as .png "
+        "(default: %(default)s)",
+    )
+    for name, default, text in (
+        ("draws", 1000, "of each chain"),
+        ("tune", 500, "draws before them"),
+        ("chains", 4, "how many, side by side"),
+    ):
+        sample.add_argument(
+            f"--{name}", type=int, default=default, metavar="K", help=f"{text} (%(default)s)"
+        )
+    sample.add_argument(
+        "--seed",
+        "--random-seed",
+        dest="random_seed",
+        type=int,
+        default=0,
+        metavar="S",
+        help="of the draws (%(default)s)",
+    )
+    sample.add_argument(
+        "--target-accept",
+        type=float,
+        default=0.8,
+        metavar="P",
+        help="nearer 1 where draws diverge (%(default)s)",
+    )
+    prior = sample.add_argument_group("the prior, in the units of the data")
+    for name, text in _PRIOR.items():
+        told = "2" if name == "eta" else "from the data"
+        kind = str if name in _EACH else float
+        prior.add_argument(_option(name), type=kind, metavar="S", help=f"{text} (default: {told})")
+    sample.set_defaults(command=_sample)
+
+
+def _option(field: str) -> str:
+    return f"--prior-{field.replace('_', '-')}"
+
+
+class Places(NamedTuple):
+    """Where the results go; ``old`` are names of files that will be replaced."""
+
+    draws: Path
+    page: Path
+    plot: Path | None
+    old: list[str]
+
+
+class Notes(NamedTuple):
+    """What else to say of a fit; empty text where there is nothing."""
+
+    conflict: str
+    few: str
+    undetermined: str
+
+
+def _sample(options: argparse.Namespace) -> int:
+    """Draw, write and print; exit code 1 where the draws should not be trusted."""
+    from bayesmeta.posterior.sampling import check_settings
+
+    settings = {name: getattr(options, name) for name in _SETTINGS}
+    with naming_options():
+        check_settings(**settings)
+        stats, noise = read_tasks(options)
+        prior = _prior(stats, noise, options)
+        places = _places(options)
+        notes = _notes(stats, noise, prior)
+        if notes.conflict:
+            print(f"bayesmeta: {notes.conflict}", file=sys.stderr)
+        tree = _draw(stats, noise, prior, settings | {"progressbar": not options.json})
+    _write(tree, places)
+    (_print_json if options.json else _print_tables)(tree, places, notes)
+    return 0 if tree.attrs["trusted"] else 1
+
+
+def _prior(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> LKJ | None:
+    """The default prior with the parts that are given; None where none is."""
+    from bayesmeta.posterior.priors import default_prior
+
+    given: dict[str, Any] = {}
+    for field in _PRIOR:
+        option, value = _option(field), getattr(options, f"prior_{field}")
+        if value is None:
+            continue
+        parts = value.split(",") if field in _EACH else [value]
+        numbers = [real(option, part, above=0.0) for part in parts]
+        if len(numbers) not in (1, stats.dim):
+            raise InputError(
+                f"{option} has {len(numbers)} numbers; give one, or {stats.dim}, for "
+                f"{', '.join(map(repr, map(str, stats.feature_labels)))}"
+            )
+        given[field] = numbers[0] if len(numbers) == 1 else numbers
+    if noise is not None and "noise_scale" in given:
+        raise InputError("--prior-noise-scale is for an unknown noise; --noise-sd says it")
+    return replace(default_prior(stats, noise), **given) if given else None
+
+
+def _places(options: argparse.Namespace) -> Places:
+    """The files to write, in folders that can be written; refuses two results in one file."""
+    from bayesmeta.runner.files import writable_folder
+
+    out = options.out
+    if out.suffix != ".nc" or out.is_dir():
+        raise InputError(f"--out must be a file that ends in .nc, got {out}")
+    folder = writable_folder(out.parent)
+    draws, page = folder / out.name, folder / out.with_suffix(".png").name
+    plot = None
+    if options.plot is not None:
+        plot = writable_folder(options.plot.parent) / options.plot.name
+        if plot.is_dir() or plot.resolve() in (draws.resolve(), page.resolve()):
+            raise InputError(
+                f"--plot must be a file of its own, got {options.plot} ({draws.name} has the "
+                f"draws, {page.name} the page)"
+            )
+    return Places(draws, page, plot, [path.name for path in (draws, page) if path.exists()])
+
+
+def _notes(stats: TaskStatistics, noise: float | None, prior: LKJ | None) -> Notes:
+    """A prior that contradicts the data, few tasks, data that more draws would not help."""
+    from bayesmeta.posterior.priors import at_odds
+
+    found = at_odds(stats, noise, prior.settled(stats.dim)) if prior else ()
+    conflict = few = ""
+    if found:
+        conflict = (
+            f"the prior does not suit the data: {'; '.join(map(in_options, found))}; are its "
+            "numbers in their units?"
+        )
+    if len(stats) <= FEW:
+        few = (
+            f"{len(stats)} tasks say little about how tasks differ, so the answer depends on the "
+            "prior: give your own (--prior-scale, --prior-mean-sd)"
+        )
+    return Notes(conflict, few, _undetermined(stats, noise))
+
+
+def _undetermined(stats: TaskStatistics, noise: float | None) -> str:
+    """REML's advice where the data do not determine the prior; nothing where they do."""
+    from bayesmeta.estimators.estimate import Status
+    from bayesmeta.estimators.fit import fit_prior
+
+    try:
+        status = fit_prior(stats, noise).status
+    except InputError:  # it cannot tell
+        return ""
+    if status not in (Status.NOT_IDENTIFIED, Status.NO_NOISE):
+        return ""
+    return f"{in_options(status.advice)}; more draws will not help"
+
+
+def _draw(
+    stats: TaskStatistics, noise: float | None, prior: LKJ | None, settings: dict[str, Any]
+) -> xr.DataTree:
+    """``sample_posterior`` without its warnings: what they say is printed with the results."""
+    import warnings
+
+    from bayesmeta.posterior.priors import PriorWarning
+    from bayesmeta.posterior.sampling import FitWarning, sample_posterior
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PriorWarning)
+        warnings.simplefilter("ignore", FitWarning)
+        return sample_posterior(stats, noise, prior=prior, **settings)
+
+
+def _write(tree: xr.DataTree, places: Places) -> None:
+    """The draws, the page, and the plot of the tasks if asked for: all or none."""
+    from bayesmeta.report.figures.page import posterior_page
+    from bayesmeta.report.posterior import write_tree
+    from bayesmeta.runner.files import Writer, write_together
+
+    page = posterior_page(tree)
+    files: dict[Path, Writer] = {
+        places.draws: lambda to: write_tree(tree, to),
+        places.page: lambda to: page.savefig(to, dpi=100),
+    }
+    if places.plot is not None:
+        from bayesmeta.report.figures.tasks import figure_tasks
+
+        tasks = figure_tasks(tree)
+        files[places.plot] = lambda to: tasks.savefig(to, dpi=110)
+    write_together(files)
+
+
+def _print_json(tree: xr.DataTree, places: Places, notes: Notes) -> None:
+    from bayesmeta.report.posterior import as_json
+
+    found = as_json(tree, in_options)
+    found["identified"] = not notes.undetermined
+    found["prior_conflict"] = notes.conflict
+    found["advice"] = "; ".join(text for text in (*notes, found["advice"]) if text)
+    files = {"draws": places.draws, "page": places.page, "plot": places.plot}
+    found["files"] = {name: str(path) for name, path in files.items() if path is not None}
+    print(json.dumps(found, indent=2, allow_nan=False))
+
+
+def _print_tables(tree: xr.DataTree, places: Places, notes: Notes) -> None:
+    from rich.console import Console
+
+    from bayesmeta.report.posterior import print_posterior
+
+    console = Console()
+    print_posterior(console if console.is_terminal else Console(width=160), tree, in_options)
+    for text in (notes.conflict, notes.few):
+        if text:
+            print(text)
+    if notes.undetermined:
+        print(f"not identified: {notes.undetermined}")
+    replaced = f" (replaced {' and '.join(places.old)})" if places.old else ""
+    print(f"wrote {places.draws.name} and {places.page.name} in {places.draws.parent}{replaced}")
+    if places.plot is not None:
+        print(f"wrote {places.plot}")

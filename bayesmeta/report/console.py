@@ -1,0 +1,66 @@
+"""Tables on a terminal, in one look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+SHOWN = 20
+"""Tasks printed; all of them are in the JSON."""
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]] = ()) -> Table:
+    """A table with a title, whose first column is text and whose others are numbers."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
+    for i, column in enumerate(columns):
+        made.add_column(column, justify="right" if i else "left", no_wrap=True)
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def label(text: str, most: int = 24) -> str:
+    """A label as it is, not as markup, cut to ``most`` characters."""
+    from rich.markup import escape
+
+    return escape(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
+def number(value: float | None, digits: int = 6) -> str:
+    """A number with so many digits; nothing where there is none."""
+    return "" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
+
+
+def print_tasks(
+    console: Console,
+    title: str,
+    features: Sequence[str],
+    tasks: Sequence[dict[str, Any]],
+    note: str,
+    digits: int = 6,
+) -> None:
+    """The first tasks with mean and standard deviation of every feature; a note on the latter."""
+    columns = [part for name in features for part in (label(name, 16), "± sd")]
+    rows = [
+        [
+            label(task["task"], 16),
+            *(
+                number(value, digits)
+                for pair in zip(task["mean"], task["sd"], strict=True)
+                for value in pair
+            ),
+        ]
+        for task in tasks[:SHOWN]
+    ]
+    console.print(table(title, ["task", *columns], rows))
+    console.print(f"± sd: {note}")
+    if len(tasks) > SHOWN:
+        console.print(f"and {len(tasks) - SHOWN} more tasks; --json has them all")
