@@ -10,58 +10,51 @@ import numpy as np
 from bayesmeta.checks import Array
 
 type Rows = Sequence[Sequence[str]]
-
-
-def text_table(title: str, header: Sequence[str], rows: Rows) -> str:
-    """Columns under a title; the first is left-aligned, the others right-aligned."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if i else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in (header, *rows)
-    ]
-    return "\n".join([title, *lines])
-
-
-def html_table(title: str, header: Sequence[str], rows: Rows) -> str:
-    """The same for notebooks."""
-
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    body = line(header, "th") + "".join(line(row, "td") for row in rows)
-    return f"<table><caption>{escape(title)}</caption>{body}</table>"
-
-
-def short(value: float) -> str:
-    """A number to four digits."""
-    return f"{value:.4g}"
-
-
-SHOWN = 8
+SHOWN = 12
 """Features printed at most; the rest is counted."""
 
 
-def moments_table(
-    mean: Array, cov: Array, labels: Sequence[str] | None = None, error: Array | None = None
-) -> tuple[list[str], list[list[str]]]:
-    """Header and rows for a mean and a covariance: mean (± its error), sd, correlations."""
-    d = len(mean)
-    names = list(labels or [f"x{i + 1}" for i in range(d)])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        sd = np.sqrt(np.diag(cov))
-        corr = cov / np.outer(sd, sd)
-    shown = min(d, SHOWN)
-    header = ["", "mean", *(["± s.e."] if error is not None else []), "sd"]
-    header += [f"corr {names[j]}" for j in range(shown - 1)]
-    rows = []
-    for i in range(shown):
-        row = [names[i], short(mean[i])]
-        row += [short(error[i])] if error is not None else []
-        row += [short(sd[i]), *(short(corr[i, j]) if j < i else "" for j in range(shown - 1))]
-        rows.append(row)
-    if d > shown:
-        rows.append([f"and {d - shown} more", *[""] * (len(header) - 1)])
-    return header, rows
+def text_table(rows: Rows) -> str:
+    """Rows below each other: first and last column left-aligned, those between right-aligned."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    last = len(widths) - 1
+
+    def cell(i: int, text: str) -> str:
+        return text.rjust(widths[i]) if 0 < i < last else text.ljust(widths[i])
+
+    return "\n".join(
+        "  ".join(cell(i, text) for i, text in enumerate(row)).rstrip() for row in rows
+    )
+
+
+def html_table(title: str, rows: Rows, note: str = "") -> str:
+    """The same for notebooks; the first row is the header."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(text)}</{tag}>" for text in cells) + "</tr>"
+
+    body = line(rows[0], "th") + "".join(line(row, "td") for row in rows[1:])
+    below = f"<p>{escape(note)}</p>" if note else ""
+    return f"<table><caption>{escape(title)}</caption>{body}</table>{below}"
+
+
+def moments_rows(mean: Array, cov: Array, error: Array | None = None) -> list[list[str]]:
+    """A mean (with its standard errors), standard deviations and correlations, header first."""
+    between = correlation(cov)
+    several = len(mean) > 1
+    rows = [["", "mean" if error is None else "mean ± s.e.", "sd", "correlation" * several]]
+    for i, value in enumerate(mean[:SHOWN]):
+        doubt = "" if error is None else f" ± {error[i]:.3g}"
+        sd = f"{np.sqrt(cov[i, i]):.4g}" if cov[i, i] >= 0 else "none"
+        others = "  ".join("none" if np.isnan(r) else f"{r:.2f}" for r in between[i, :i])
+        rows.append([f"x{i + 1}", f"{value:.4g}{doubt}", sd, others])
+    if len(mean) > SHOWN:
+        rows.append([f"and {len(mean) - SHOWN} more", "", "", ""])
+    return rows
+
+
+def correlation(cov: Array) -> Array:
+    """Correlations; NaN where there is none, a variance or the matrix not being positive."""
+    sd = np.sqrt(np.where(np.diag(cov) > 0, np.diag(cov), np.nan))
+    found = cov / np.outer(sd, sd)
+    return np.asarray(np.where(np.abs(found) <= 1 + 1e-9, found, np.nan))

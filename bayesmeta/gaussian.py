@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from bayesmeta.checks import Array, InputError, array, covariance, real
-from bayesmeta.display import html_table, moments_table, text_table
+from bayesmeta.display import html_table, moments_rows, text_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,9 +26,9 @@ class GaussianPrior:
     --------
     >>> GaussianPrior(mean=[1.0, 0.0], cov=[[1.0, 0.6], [0.6, 4.0]])
     GaussianPrior, d = 2
-        mean  sd  corr x1
+        mean  sd  correlation
     x1     1   1
-    x2     0   2      0.3
+    x2     0   2  0.30
     """
 
     mean: Array
@@ -61,10 +61,10 @@ class GaussianPrior:
         return int(self.mean.shape[0])
 
     def __repr__(self) -> str:
-        return text_table(f"GaussianPrior, d = {self.dim}", *moments_table(self.mean, self.cov))
+        return f"GaussianPrior, d = {self.dim}\n{text_table(moments_rows(self.mean, self.cov))}"
 
     def _repr_html_(self) -> str:
-        return html_table(f"GaussianPrior, d = {self.dim}", *moments_table(self.mean, self.cov))
+        return html_table(f"GaussianPrior, d = {self.dim}", moments_rows(self.mean, self.cov))
 
     @cached_property
     def cholesky(self) -> Array:

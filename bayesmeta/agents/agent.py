@@ -101,7 +101,7 @@ class Agent:
         return "\n".join([f"Agent {self.name}", *lines])
 
     def _repr_html_(self) -> str:
-        return html_table(f"Agent {self.name}", ["part", "what it is"], self._rows())
+        return html_table(f"Agent {self.name}", [["part", "what it is"], *self._rows()])
 
 
 def _check_learner(name: str, learner: object) -> None:

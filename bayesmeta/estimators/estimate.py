@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from enum import Enum
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
 from bayesmeta.checks import Advice, Array
+from bayesmeta.display import html_table, moments_rows, text_table
 from bayesmeta.gaussian import GaussianPrior
 
 
@@ -128,54 +128,15 @@ class PriorEstimate(NamedTuple):
         """Standard errors of the estimated mean."""
         return None if self.mean_cov is None else np.sqrt(np.diag(self.mean_cov))
 
+    def _shown(self) -> tuple[str, list[list[str]], str]:
+        """A line on the status, a table of the features, a line on the noise."""
+        title = f"PriorEstimate, {self.status.name}: {self.status.advice}"
+        noise = "" if self.noise_sd is None else f"noise_sd {self.noise_sd:.4g}"
+        return title, moments_rows(self.prior.mean, self.prior.cov, self.mean_sd), noise
+
     def __repr__(self) -> str:
-        first, rows, last = _described(self)
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
-        lines = [
-            "  ".join(
-                [row[0].ljust(widths[0])]
-                + [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:], strict=True)]
-                + [row[-1]]
-            ).rstrip()
-            for row in rows
-        ]
-        return "\n".join([first, *lines, *([last] if last else [])])
+        title, rows, noise = self._shown()
+        return "\n".join(filter(None, (title, text_table(rows), noise)))
 
     def _repr_html_(self) -> str:
-        first, (head, *rows), last = _described(self)
-        cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        )
-        return (
-            f"<p>{escape(first)}</p><table><thead><tr>{cells}</tr></thead>"
-            f"<tbody>{body}</tbody></table><p>{escape(last)}</p>"
-        )
-
-
-def correlation(cov: Array) -> Array:
-    """Correlations; NaN where there is none, a variance or the matrix not being positive."""
-    sd = np.sqrt(np.where(np.diag(cov) > 0, np.diag(cov), np.nan))
-    found = cov / np.outer(sd, sd)
-    return np.asarray(np.where(np.abs(found) <= 1 + 1e-9, found, np.nan))
-
-
-def _described(estimate: PriorEstimate) -> tuple[str, list[list[str]], str]:
-    """A line on the status, a table (its head first) of the features, a line on the noise."""
-    mean, cov, errors = estimate.prior.mean, estimate.prior.cov, estimate.mean_sd
-    between = correlation(cov)
-    several = len(mean) > 1
-    rows = [["", "mean" if errors is None else "mean ± s.e.", "sd", "correlation" * several]]
-    for i, value in enumerate(mean):
-        error = "" if errors is None else f" ± {errors[i]:.3g}"
-        sd = f"{np.sqrt(cov[i, i]):.4g}" if cov[i, i] >= 0 else "none"
-        rows.append(
-            [
-                f"x{i + 1}",
-                f"{value:.4g}{error}",
-                sd,
-                "  ".join("none" if np.isnan(r) else f"{r:.2f}" for r in between[i, :i]),
-            ]
-        )
-    first = f"PriorEstimate, {estimate.status.name}: {estimate.status.advice}"
-    return first, rows, "" if estimate.noise_sd is None else f"noise_sd {estimate.noise_sd:.4g}"
+        return html_table(*self._shown())

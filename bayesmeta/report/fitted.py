@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesmeta.checks import Advice
-from bayesmeta.estimators.estimate import PriorEstimate, correlation
+from bayesmeta.display import correlation
+from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.fit import task_posteriors
 from bayesmeta.report.console import label, number, print_tasks, table
 from bayesmeta.runner.plain import without_nan
