@@ -13,7 +13,8 @@ import numpy as np
 from bayesmeta.checks import Array
 from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal
 from bayesmeta.theory.alignment import action_log_ratio, original_actions, symmetric_power
-from bayesmeta.theory.constants import Regime, largest_m
+from bayesmeta.theory.constants import largest_m
+from bayesmeta.theory.regime import Regime
 
 SECTION = "covariance alignment"
 Where = dict[str, Any]
@@ -48,21 +49,29 @@ def _exact_gap(rng: np.random.Generator, d: int, squared: bool, late: int) -> Fr
         return [Fraction(int(k), over) for k in rng.integers(-9, 10, n)]
 
     half = [draw(d, 4) for _ in range(d)]
-    prior = [[sum((x * y for x, y in zip(a, b, strict=True)), Fraction(i == j))
-              for j, b in enumerate(half)] for i, a in enumerate(half)]  # fmt: skip
+    prior = [
+        [
+            sum((x * y for x, y in zip(a, b, strict=True)), Fraction(i == j))
+            for j, b in enumerate(half)
+        ]
+        for i, a in enumerate(half)
+    ]
     mean, theta, noise = draw(d, 5), draw(d, 3), draw(steps, 7)
     actions = [draw(d, 3) for _ in range(steps)]
     rewards = [x + e for x, e in zip(_times(actions, theta), noise, strict=True)]
     cov, centre = prior, mean
     for action, reward in zip(actions, rewards, strict=True):
         before = _inverse(cov)
-        cov = _inverse([[before[i][j] + action[i] * action[j] / variance for j in range(d)]
-                        for i in range(d)])  # fmt: skip
+        cov = _inverse(
+            [[before[i][j] + action[i] * action[j] / variance for j in range(d)] for i in range(d)]
+        )
         known = _times(before, centre)
         centre = _times(cov, [known[i] + action[i] * reward / variance for i in range(d)])
     used = range(steps - late)
-    gram = [[sum((actions[t][i] * actions[t][j] for t in used), Fraction()) for j in range(d)]
-            for i in range(d)]  # fmt: skip
+    gram = [
+        [sum((actions[t][i] * actions[t][j] for t in used), Fraction()) for j in range(d)]
+        for i in range(d)
+    ]
     first = _inverse(prior)
     whole = _inverse([[first[i][j] + gram[i][j] / batch for j in range(d)] for i in range(d)])
     known, signal = _times(first, mean), _times(gram, theta)
@@ -211,8 +220,9 @@ def alignment_norm(level: Level, sign: int = 1) -> list[Point]:
         drop = np.einsum("ti,ij,tj->t", actions, turn @ gap @ turn, actions)
         left = (actions**2).sum(axis=1) - (moved**2).sum(axis=1)
         size = float(np.abs(drop).max())
-        points.append(equal({**where, "what": "the drop"}, float(np.abs(left - drop).max()) / size,
-                            1e-5))  # fmt: skip
+        points.append(
+            equal({**where, "what": "the drop"}, float(np.abs(left - drop).max()) / size, 1e-5)
+        )
     return points
 
 
@@ -230,21 +240,41 @@ def _laws() -> dict[str, Law]:
 
     return {
         "interval with a hole, 1/2 <= |A| <= 1": (
-            lambda x: bool(0.5 - tiny <= abs(float(x[0])) <= 1 + tiny), 7 / 12,
-            np.array([[0.5], [0.5]]), np.array([1.0]), 0.01),
+            lambda x: bool(0.5 - tiny <= abs(float(x[0])) <= 1 + tiny),
+            7 / 12,
+            np.array([[0.5], [0.5]]),
+            np.array([1.0]),
+            0.01,
+        ),
         "quarter disc": (
-            lambda x: disc(x) and bool((x >= -tiny).all()), 0.0489,
-            np.array([[0.9, 0.0], [0.0, 0.9]]), np.array([1.0, 1.0]), 0.00166),
+            lambda x: disc(x) and bool((x >= -tiny).all()),
+            0.0489,
+            np.array([[0.9, 0.0], [0.0, 0.9]]),
+            np.array([1.0, 1.0]),
+            0.00166,
+        ),
         "half disc": (
-            lambda x: disc(x) and bool(x[0] >= -tiny), 0.0699,
-            np.array([[0.9, 0.0], [0.0, 0.9]]), np.array([1.0, 1.0]), 0.00216),
+            lambda x: disc(x) and bool(x[0] >= -tiny),
+            0.0699,
+            np.array([[0.9, 0.0], [0.0, 0.9]]),
+            np.array([1.0, 1.0]),
+            0.00216,
+        ),
         "square": (
-            lambda x: bool((np.abs(x) <= r + tiny).all()), 1 / 6,
-            np.array([[r, -0.5], [r, 0.2], [0.1, r]]), np.array([0.3, 1.0]), 0.00355),
+            lambda x: bool((np.abs(x) <= r + tiny).all()),
+            1 / 6,
+            np.array([[r, -0.5], [r, 0.2], [0.1, r]]),
+            np.array([0.3, 1.0]),
+            0.00355,
+        ),
         "disc off centre": (
-            lambda x: bool(np.linalg.norm(x - [0.5, 0.0]) <= 0.4 + tiny), 0.04,
-            np.array([[0.1, 0.0], [0.5, 0.4], [0.5, -0.4]]), np.array([1.0, 0.0]), 0.00129),
-    }  # fmt: skip
+            lambda x: bool(np.linalg.norm(x - [0.5, 0.0]) <= 0.4 + tiny),
+            0.04,
+            np.array([[0.1, 0.0], [0.5, 0.4], [0.5, -0.4]]),
+            np.array([1.0, 0.0]),
+            0.00129,
+        ),
+    }
 
 
 def _ball_laws() -> dict[str, Law]:
@@ -276,14 +306,35 @@ def alignment_support(
         assert all(inside(action) for action in actions), name
         assert np.linalg.eigvalsh(gram)[0] >= action_min * d / 2, name
         delta = 1 / 3
-        regime = Regime(d, 2, tau + 1, 1.0, 1.0, action_min, 1.0, 1.0, 0.0)
+        regime = Regime.of(
+            dim=d,
+            horizon=tau + 1,
+            tasks=2,
+            noise_sd=1.0,
+            radius=1.0,
+            action_min=action_min,
+            prior_min=1.0,
+            prior_max=1.0,
+            mean_norm=0.0,
+        )
         m = largest_m(regime, tau, 1e-12, size**2 / delta, delta)
         assert m == 3 and tau < regime.horizon, name  # delta = 1/M
         moved = actions @ symmetric_power(gram, -0.5) @ symmetric_power(gram - sign * gap, 0.5)
         left = sum(not inside(action) for action in moved)
-        where: Where = {"law": name, "d": d, "tau": tau, "T": regime.horizon, "delta": delta,
-                 "M": m, "lambda_A": action_min, "sigma": 1.0, "Sigma_*": "I", "s": size,
-                 "A": actions.tolist(), "A^K": moved.round(6).tolist()}  # fmt: skip
+        where: Where = {
+            "law": name,
+            "d": d,
+            "tau": tau,
+            "T": regime.horizon,
+            "delta": delta,
+            "M": m,
+            "lambda_A": action_min,
+            "sigma": 1.0,
+            "Sigma_*": "I",
+            "s": size,
+            "A": actions.tolist(),
+            "A^K": moved.round(6).tolist(),
+        }
         points.append(Point(where, float(left), 0.0))
     return points
 
@@ -322,53 +373,105 @@ def alignment_density(
 
 
 CLAIMS = (
-    Claim("posterior-recursion", SECTION, "147, 705-745", "I",
-          "updating step by step and at once give the same posterior", posterior_recursion,
-          {"sigma for sigma^2": partial(posterior_recursion, squared=False),
-           "one step late": partial(posterior_recursion, late=1)}),
-    Claim("alignment-gram", SECTION, "930-965", "I",
-          "A^K(A^M) has gram V - B and the printed inverse, and covariances agree after tau steps",
-          alignment_gram,
-          {"V + B": partial(alignment_gram, sign=-1),
-           "roots in the other order": partial(alignment_gram, swapped=True)}),
-    Claim("alignment-positive", SECTION, "944", "D",
-          "V - B is positive definite under E_v (and E_s), delta <= 1/M", alignment_positive,
-          {"half of E_v": partial(alignment_positive, share=0.5)},
-          "The printed strict step (d) is an equality at d = tau = 1, delta = 1/M; V - B > 0 holds "
-          "there all the same, since |B| is strictly smaller than its bound. The sentence names "
-          "E_v only; step (c) uses E_s, as it says."),
-    Claim("alignment-norm", SECTION, "1018-1045", "D", "|A_t^K| <= |A_t| for every t <= tau",
-          alignment_norm, {"V + B": partial(alignment_norm, sign=-1)}),
-    Claim("alignment-support", SECTION, "1018-1045", "D",
-          "A_t^K lies in the support of f_A, for every law Assumption 1 admits", alignment_support,
-          {"V + B on the ball": partial(alignment_support, laws=_ball_laws, sign=-1)},
-          "Assumption 1 asks for a density that does not grow with the norm *within its support*, "
-          "so a law constant on an annulus, a square or half a disc is admitted; the alignment "
-          "shrinks or turns actions out of it (line 1018; the displayed lemma proves only that "
-          "norms do not grow). Term A (line 1102) is then infinite.",
-          partial(alignment_support, laws=_ball_laws),
-          survives="Theorems 1 and 2 survive for densities that do not grow with the norm on the "
-          "whole ball, and for truncated Gaussians. For other laws of Assumption 1 their proof "
-          "breaks, and for a contrived policy both are false (theorem-1, theorem-2).",
-          sides="steps whose action leaves the support; none may"),
-    Claim("alignment-support-corrected", SECTION, "1018-1045", "D",
-          "A_t^K lies in the support of f_A where that is the whole ball",
-          lambda level: [*alignment_support(level, _ball_laws), *inside_the_ball(level)],
-          {"V + B": partial(alignment_support, laws=_ball_laws, sign=-1),
-           "V + B, at random": partial(inside_the_ball, sign=-1)},
-          "|A^K| <= |A| <= a."),
-    Claim("alignment-density", SECTION, "1047-1100", "D",
-          "the product of f(A_t) / f(A_t^K) is at most 1", alignment_density,
-          {"V + B on the ball": partial(alignment_density, laws=_ball_laws, sign=-1)},
-          "Infinite for the laws of alignment-support (line 1053, “can be obtained directly”); "
-          "the case of a truncated Gaussian is right, with equality exp(-Tr(Sigma^-1 B)/2).",
-          partial(alignment_density, laws=_ball_laws),
-          survives="As for alignment-support.",
-          sides="the product of the ratios; its bound"),
-    Claim("alignment-density-corrected", SECTION, "1047-1100", "D",
-          "the same where f does not grow with the norm on the ball, or is a truncated Gaussian",
-          partial(alignment_density, laws=_ball_laws),
-          {"V + B": partial(alignment_density, laws=_ball_laws, sign=-1)},
-          "Factor by factor: |A^K| <= |A|; Gaussian: the exponent is -Tr(Sigma^-1 B)/2."),
-)  # fmt: skip
+    Claim(
+        "posterior-recursion",
+        SECTION,
+        "147, 705-745",
+        "I",
+        "updating step by step and at once give the same posterior",
+        posterior_recursion,
+        {
+            "sigma for sigma^2": partial(posterior_recursion, squared=False),
+            "one step late": partial(posterior_recursion, late=1),
+        },
+    ),
+    Claim(
+        "alignment-gram",
+        SECTION,
+        "930-965",
+        "I",
+        "A^K(A^M) has gram V - B and the printed inverse, and covariances agree after tau steps",
+        alignment_gram,
+        {
+            "V + B": partial(alignment_gram, sign=-1),
+            "roots in the other order": partial(alignment_gram, swapped=True),
+        },
+    ),
+    Claim(
+        "alignment-positive",
+        SECTION,
+        "944",
+        "D",
+        "V - B is positive definite under E_v (and E_s), delta <= 1/M",
+        alignment_positive,
+        {"half of E_v": partial(alignment_positive, share=0.5)},
+        "The printed strict step (d) is an equality at d = tau = 1, delta = 1/M; V - B > 0 holds "
+        "there all the same, since |B| is strictly smaller than its bound. The sentence names "
+        "E_v only; step (c) uses E_s, as it says.",
+    ),
+    Claim(
+        "alignment-norm",
+        SECTION,
+        "1018-1045",
+        "D",
+        "|A_t^K| <= |A_t| for every t <= tau",
+        alignment_norm,
+        {"V + B": partial(alignment_norm, sign=-1)},
+    ),
+    Claim(
+        "alignment-support",
+        SECTION,
+        "1018-1045",
+        "D",
+        "A_t^K lies in the support of f_A, for every law Assumption 1 admits",
+        alignment_support,
+        {"V + B on the ball": partial(alignment_support, laws=_ball_laws, sign=-1)},
+        "Assumption 1 asks for a density that does not grow with the norm *within its support*, "
+        "so a law constant on an annulus, a square or half a disc is admitted; the alignment "
+        "shrinks or turns actions out of it (line 1018; the displayed lemma proves only that "
+        "norms do not grow). Term A (line 1102) is then infinite.",
+        partial(alignment_support, laws=_ball_laws),
+        survives="Theorems 1 and 2 survive for densities that do not grow with the norm on the "
+        "whole ball, and for truncated Gaussians. For other laws of Assumption 1 their proof "
+        "breaks, and for a contrived policy both are false (theorem-1, theorem-2).",
+        sides="steps whose action leaves the support; none may",
+    ),
+    Claim(
+        "alignment-support-corrected",
+        SECTION,
+        "1018-1045",
+        "D",
+        "A_t^K lies in the support of f_A where that is the whole ball",
+        lambda level: [*alignment_support(level, _ball_laws), *inside_the_ball(level)],
+        {
+            "V + B": partial(alignment_support, laws=_ball_laws, sign=-1),
+            "V + B, at random": partial(inside_the_ball, sign=-1),
+        },
+        "|A^K| <= |A| <= a.",
+    ),
+    Claim(
+        "alignment-density",
+        SECTION,
+        "1047-1100",
+        "D",
+        "the product of f(A_t) / f(A_t^K) is at most 1",
+        alignment_density,
+        {"V + B on the ball": partial(alignment_density, laws=_ball_laws, sign=-1)},
+        "Infinite for the laws of alignment-support (line 1053, “can be obtained directly”); "
+        "the case of a truncated Gaussian is right, with equality exp(-Tr(Sigma^-1 B)/2).",
+        partial(alignment_density, laws=_ball_laws),
+        survives="As for alignment-support.",
+        sides="the product of the ratios; its bound",
+    ),
+    Claim(
+        "alignment-density-corrected",
+        SECTION,
+        "1047-1100",
+        "D",
+        "the same where f does not grow with the norm on the ball, or is a truncated Gaussian",
+        partial(alignment_density, laws=_ball_laws),
+        {"V + B": partial(alignment_density, laws=_ball_laws, sign=-1)},
+        "Factor by factor: |A^K| <= |A|; Gaussian: the exponent is -Tr(Sigma^-1 B)/2.",
+    ),
+)
 """Checks of this section."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from bayesmeta.claims.verdict import Level
 from bayesmeta.theory import constants as c
-from bayesmeta.theory.constants import Regime
+from bayesmeta.theory.regime import Regime
 
 Where = dict[str, Any]
 
@@ -35,15 +35,31 @@ class Edge:
 
     @property
     def where(self) -> Where:
-        return {"d": self.dim, "sigma": self.sigma, "Sigma_*": self.low,
-                "lambda_A": self.action_min, "tau": self.tau, "T": self.horizon,
-                "delta": self.delta, "mean deviation": self.mean,
-                "covariance deviation": self.cov}  # fmt: skip
+        return {
+            "d": self.dim,
+            "sigma": self.sigma,
+            "Sigma_*": self.low,
+            "lambda_A": self.action_min,
+            "tau": self.tau,
+            "T": self.horizon,
+            "delta": self.delta,
+            "mean deviation": self.mean,
+            "covariance deviation": self.cov,
+        }
 
     @property
     def regime(self) -> Regime:
-        return Regime(self.dim, 2, self.horizon, self.sigma, 1.0, self.action_min, self.low,
-                      self.low, 0.0)  # fmt: skip
+        return Regime.of(
+            dim=self.dim,
+            horizon=self.horizon,
+            tasks=2,
+            noise_sd=self.sigma,
+            radius=1.0,
+            action_min=self.action_min,
+            prior_min=self.low,
+            prior_max=self.low,
+            mean_norm=0.0,
+        )
 
     @property
     def c_s(self) -> float:

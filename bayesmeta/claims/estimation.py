@@ -63,8 +63,11 @@ def widening(level: Level, share: float = 1.0) -> list[Point]:
             unit = rng.standard_normal(d)
             unit /= np.linalg.norm(unit)
             size = float(10.0 ** rng.uniform(-2, 2))
-            for name, off in (("random", way), ("down", -np.outer(unit, unit)),
-                              ("up", np.outer(unit, unit))):  # fmt: skip
+            for name, off in (
+                ("random", way),
+                ("down", -np.outer(unit, unit)),
+                ("up", np.outer(unit, unit)),
+            ):
                 wide = true + size * off + share * size * np.eye(d)
                 values = np.linalg.eigvalsh(wide - true)
                 where = {"d": d, "case": case, "way": name}
@@ -72,8 +75,14 @@ def widening(level: Level, share: float = 1.0) -> list[Point]:
                 points.append(at_most(where, float(np.abs(values).max()), 2 * size, 1e-9))
                 first = np.linalg.inv(true)
                 gap = np.linalg.eigvalsh(first - np.linalg.inv(wide))[0] if share == 1 else 0.0
-                points.append(ordered({**where, "of": "inverses"}, float(gap),
-                                      float(np.linalg.norm(first, 2)), 1e-8))  # fmt: skip
+                points.append(
+                    ordered(
+                        {**where, "of": "inverses"},
+                        float(gap),
+                        float(np.linalg.norm(first, 2)),
+                        1e-8,
+                    )
+                )
     return points
 
 
@@ -179,46 +188,89 @@ def _shortest(d: int, share: float) -> int:
 
 
 CLAIMS = (
-    Claim("event-mean", SECTION, "2692, 2855-2895", "P",
-          "P(E_m | E_v) >= 1 - 1/(dnT)", event_mean,
-          {"1 for 3": partial(event_mean, three=1.0)},
-          "True as it is used, with eta = 1/(dnT); see event-mean-literal."),
-    Claim("event-mean-literal", SECTION, "2855-2859", "P",
-          "P(E_m | E_v) >= 1 - eta for every eta > 0, as it stands", event_mean_literal,
-          {"1 for 3, at eta = 0.1": partial(event_mean_literal, three=1.0, etas=(0.1,))},
-          "E_m contains ln(dnT), not ln(1/eta): a slip of wording.",
-          partial(event_mean_literal, etas=(0.1,)),
-          survives="Everything: the lemma is used with eta = 1/(dnT) only.",
-          sides="P(E_m fails); eta"),
-    Claim("event-covariance", SECTION, "2692, 3199-3268", "P",
-          "P(E_s | E_v) >= 1 - 6/(dnT) for n > 5d + 2 ln(dnT)",
-          lambda level: [*event_covariance(level), *simulated_events(level)],
-          {"0.3 for 50": partial(event_covariance, constant=0.3),
-           "0.02 for 50, counted": partial(simulated_events, constant=0.02)},
-          "True as it is used, although its proof passes through the false term B: see "
-          "covariance-error. Off E_s the widened estimate need not be positive definite, and the "
-          "algorithm is then undefined."),
-    Claim("event-covariance-literal", SECTION, "3199-3205", "P",
-          "P(E_s | E_v) >= 1 - 6 eta for every eta with n > 5d + 2 ln(1/eta), as it stands",
-          event_covariance_literal,
-          {"1 for 50, at n = 100": partial(event_covariance_literal, constant=1.0, sizes=(100,))},
-          "As for event-mean-literal: a slip of wording.",
-          partial(event_covariance_literal, sizes=(100,)),
-          survives="Everything: the lemma is used with eta = 1/(dnT) only.",
-          sides="P(E_s fails); 6 eta"),
-    Claim("lemma-mqb", SECTION, "428, 2700-2726", "P",
-          "P(E_n) >= 1 - 8/(dnT) for n > 10d + 4 ln(16dT)", lemma_mqb,
-          {"tau = d": partial(lemma_mqb, explored=False),
-           "0.3 for 50": partial(lemma_mqb, constant=0.3),
-           "0.3 for 3 in f_m": partial(lemma_mqb, three=0.3)},
-          "True, even with 4 for 8. The printed proof takes P(E_m | E_v) for P(E_m) (2719), which "
-          "does no harm, and rests on term B, which is repaired."),
-    Claim("lemma-mqb-threshold", SECTION, "2712-2726", "D",
-          "n > 10d + 4 ln(16dT) implies n > 5d + 2 ln(dnT)", threshold,
-          {"5d + 2 ln(16dT)": partial(threshold, four=2.0, ten=5.0)}),
-    Claim("widening", SECTION, "366, 3385-3411", "D",
-          "|S - S_*| <= s implies S + sI >= S_*, |S + sI - S_*| <= 2s and S_*^-1 >= (S + sI)^-1",
-          widening,
-          {"half of s": partial(widening, share=0.5)}),
-)  # fmt: skip
+    Claim(
+        "event-mean",
+        SECTION,
+        "2692, 2855-2895",
+        "P",
+        "P(E_m | E_v) >= 1 - 1/(dnT)",
+        event_mean,
+        {"1 for 3": partial(event_mean, three=1.0)},
+        "True as it is used, with eta = 1/(dnT); see event-mean-literal.",
+    ),
+    Claim(
+        "event-mean-literal",
+        SECTION,
+        "2855-2859",
+        "P",
+        "P(E_m | E_v) >= 1 - eta for every eta > 0, as it stands",
+        event_mean_literal,
+        {"1 for 3, at eta = 0.1": partial(event_mean_literal, three=1.0, etas=(0.1,))},
+        "E_m contains ln(dnT), not ln(1/eta): a slip of wording.",
+        partial(event_mean_literal, etas=(0.1,)),
+        survives="Everything: the lemma is used with eta = 1/(dnT) only.",
+        sides="P(E_m fails); eta",
+    ),
+    Claim(
+        "event-covariance",
+        SECTION,
+        "2692, 3199-3268",
+        "P",
+        "P(E_s | E_v) >= 1 - 6/(dnT) for n > 5d + 2 ln(dnT)",
+        lambda level: [*event_covariance(level), *simulated_events(level)],
+        {
+            "0.3 for 50": partial(event_covariance, constant=0.3),
+            "0.02 for 50, counted": partial(simulated_events, constant=0.02),
+        },
+        "True as it is used, although its proof passes through the false term B: see "
+        "covariance-error. Off E_s the widened estimate need not be positive definite, and the "
+        "algorithm is then undefined.",
+    ),
+    Claim(
+        "event-covariance-literal",
+        SECTION,
+        "3199-3205",
+        "P",
+        "P(E_s | E_v) >= 1 - 6 eta for every eta with n > 5d + 2 ln(1/eta), as it stands",
+        event_covariance_literal,
+        {"1 for 50, at n = 100": partial(event_covariance_literal, constant=1.0, sizes=(100,))},
+        "As for event-mean-literal: a slip of wording.",
+        partial(event_covariance_literal, sizes=(100,)),
+        survives="Everything: the lemma is used with eta = 1/(dnT) only.",
+        sides="P(E_s fails); 6 eta",
+    ),
+    Claim(
+        "lemma-mqb",
+        SECTION,
+        "428, 2700-2726",
+        "P",
+        "P(E_n) >= 1 - 8/(dnT) for n > 10d + 4 ln(16dT)",
+        lemma_mqb,
+        {
+            "tau = d": partial(lemma_mqb, explored=False),
+            "0.3 for 50": partial(lemma_mqb, constant=0.3),
+            "0.3 for 3 in f_m": partial(lemma_mqb, three=0.3),
+        },
+        "True, even with 4 for 8. The printed proof takes P(E_m | E_v) for P(E_m) (2719), which "
+        "does no harm, and rests on term B, which is repaired.",
+    ),
+    Claim(
+        "lemma-mqb-threshold",
+        SECTION,
+        "2712-2726",
+        "D",
+        "n > 10d + 4 ln(16dT) implies n > 5d + 2 ln(dnT)",
+        threshold,
+        {"5d + 2 ln(16dT)": partial(threshold, four=2.0, ten=5.0)},
+    ),
+    Claim(
+        "widening",
+        SECTION,
+        "366, 3385-3411",
+        "D",
+        "|S - S_*| <= s implies S + sI >= S_*, |S + sI - S_*| <= 2s and S_*^-1 >= (S + sI)^-1",
+        widening,
+        {"half of s": partial(widening, share=0.5)},
+    ),
+)
 """Checks of this section."""

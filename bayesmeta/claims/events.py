@@ -37,8 +37,11 @@ def coupon_failure(d: int, share: float, steps: int) -> float:
     each and 0 otherwise: a law with lambda_A = share a^2 / d that is slow to explore."""
     total = 0.0
     for j in range(1, d + 1):
-        total -= (-1) ** j * comb(d, j) * math.exp(steps * math.log1p(-j * share / d)) if (
-            j * share < d) else 0.0  # fmt: skip
+        total -= (
+            (-1) ** j * comb(d, j) * math.exp(steps * math.log1p(-j * share / d))
+            if (j * share < d)
+            else 0.0
+        )
     return max(total, 0.0)
 
 
@@ -94,24 +97,52 @@ def event_noise(level: Level, factor: float = 5.0) -> list[Point]:
 
 
 CLAIMS = (
-    Claim("event-theta", SECTION, "196, 785", "P",
-          "P(E_theta) > 1 - delta/(dT)", event_theta,
-          {"1.5 for 2": partial(event_theta, factor=1.5),
-           "dT for d^2 T": partial(event_theta, power=1)},
-          "erfc(y) < exp(-y^2) gives it for every delta with d^2 T > delta."),
-    Claim("event-gram", SECTION, "3353-3380", "P",
-          "after tau steps, P(E_v) >= 1 - delta/(dT)", event_gram,
-          {"1/2 for 8": partial(event_gram, constant=0.5)},
-          "Tropp's bound gives it for every law, tau rounded up or down. The constant 8 is slack: "
-          "the slowest law looked at needs about 1. Actions must be drawn anew at every step."),
-    Claim("event-gram-meta", SECTION, "2692, 2705", "P",
-          "E_v holds in all tasks up to N with probability 1 - 1/(dNT)", event_gram_meta,
-          {"1/2 for 8": partial(event_gram_meta, constant=0.5),
-           "N for N^2, 1 for 8": partial(event_gram_meta, constant=1.0, power=1)}),
-    Claim("event-noise", SECTION, "1457-1467", "P",
-          "P(|S|_{V^-1} <= c_xi sqrt d | A) > 1 - delta/(dT)", event_noise,
-          {"1 for 5": partial(event_noise, factor=1.0)},
-          "Exact law: sigma^2 times a chi-squared variable; the constant 2 would do for delta <= "
-          "1/3."),
-)  # fmt: skip
+    Claim(
+        "event-theta",
+        SECTION,
+        "196, 785",
+        "P",
+        "P(E_theta) > 1 - delta/(dT)",
+        event_theta,
+        {
+            "1.5 for 2": partial(event_theta, factor=1.5),
+            "dT for d^2 T": partial(event_theta, power=1),
+        },
+        "erfc(y) < exp(-y^2) gives it for every delta with d^2 T > delta.",
+    ),
+    Claim(
+        "event-gram",
+        SECTION,
+        "3353-3380",
+        "P",
+        "after tau steps, P(E_v) >= 1 - delta/(dT)",
+        event_gram,
+        {"1/2 for 8": partial(event_gram, constant=0.5)},
+        "Tropp's bound gives it for every law, tau rounded up or down. The constant 8 is slack: "
+        "the slowest law looked at needs about 1. Actions must be drawn anew at every step.",
+    ),
+    Claim(
+        "event-gram-meta",
+        SECTION,
+        "2692, 2705",
+        "P",
+        "E_v holds in all tasks up to N with probability 1 - 1/(dNT)",
+        event_gram_meta,
+        {
+            "1/2 for 8": partial(event_gram_meta, constant=0.5),
+            "N for N^2, 1 for 8": partial(event_gram_meta, constant=1.0, power=1),
+        },
+    ),
+    Claim(
+        "event-noise",
+        SECTION,
+        "1457-1467",
+        "P",
+        "P(|S|_{V^-1} <= c_xi sqrt d | A) > 1 - delta/(dT)",
+        event_noise,
+        {"1 for 5": partial(event_noise, factor=1.0)},
+        "Exact law: sigma^2 times a chi-squared variable; the constant 2 would do for delta <= "
+        "1/3.",
+    ),
+)
 """Checks of this section."""

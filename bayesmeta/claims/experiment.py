@@ -91,16 +91,20 @@ def figure_1b(level: Level) -> list[Point]:
     """The error of Th-MTS_tau's mean keeps falling; that of the others falls more slowly, for they
     are biased (adaptive-bias)."""
     pairs = (("Th-MTS_tau", "All-MTS_tau"), ("Th-MTS_tau", "All-MTS"))
-    slope = estimated({"measure": "slope", "agent": "Th-MTS_tau"},
-                      _values("slope", "Th-MTS_tau"), 0.0, level.size)  # fmt: skip
+    slope = estimated(
+        {"measure": "slope", "agent": "Th-MTS_tau"}, _values("slope", "Th-MTS_tau"), 0.0, level.size
+    )
     return [slope, *less(level, "slope", pairs), *still_so(level, "slope", "mean_error")]
 
 
 def figure_1c(level: Level) -> list[Point]:
     """The covariance of Th-MTS_tau converges more slowly, widened or not."""
     pairs = (("All-MTS_tau", "Th-MTS_tau"), ("All-MTS", "Th-MTS_tau"))
-    return [*less(level, "covariance_error", pairs), *less(level, "raw_covariance_error", pairs),
-            *still_so(level, "covariance_error", "raw_covariance_error")]  # fmt: skip
+    return [
+        *less(level, "covariance_error", pairs),
+        *less(level, "raw_covariance_error", pairs),
+        *still_so(level, "covariance_error", "raw_covariance_error"),
+    ]
 
 
 def reached(level: Level, measure: str = "total") -> list[Point]:
@@ -109,29 +113,61 @@ def reached(level: Level, measure: str = "total") -> list[Point]:
 
 
 CLAIMS = (
-    Claim("figure-1a", SECTION, "595-612", "E",
-          "all learners beat UKTS; All-MTS_tau and All-MTS outperform KMTS, Th-MTS_tau reaches it "
-          "(in the last half of the tasks); All-MTS beats All-MTS_tau beats Th-MTS_tau", figure_1a,
-          {"Th-MTS_tau beats All-MTS": partial(less, measure="total",
-                                               pairs=(("Th-MTS_tau", "All-MTS"),))},
-          "Whether Th-MTS_tau reaches KMTS over all 10,000 tasks: see figure-1a-literal."),
-    Claim("figure-1a-literal", SECTION, "595-612", "E",
-          "Th-MTS_tau reaches KMTS in total regret of all 10,000 tasks, which Figure 1 (a) shows",
-          reached, {"KMTS reached by UKTS": partial(less, measure="total",
-                                                    pairs=(("UKTS", "KMTS"),))},
-          "It ends about one per cent above, on average over 60 runs; taken alone that has p < "
-          "0.01, too little for the error budget of all claims together. In the last half of the "
-          "tasks it has less regret than KMTS (figure-1a)."),
-    Claim("figure-1b", SECTION, "595-612", "E",
-          "the mean of Th-MTS_tau approaches mu_*, in contrast to All-MTS_tau and All-MTS",
-          figure_1b, {"All-MTS falls faster": partial(less, measure="slope",
-                                                      pairs=(("All-MTS", "Th-MTS_tau"),))},
-          "True as a contrast of slopes. The others have not levelled off "
-          "after 10,000 tasks: their errors still fall, if slowly (analyses/figure1)."),
-    Claim("figure-1c", SECTION, "595-612", "E",
-          "the covariance of Th-MTS_tau converges more slowly than that of All-MTS_tau", figure_1c,
-          {"the other way round": partial(less, measure="covariance_error",
-                                          pairs=(("Th-MTS_tau", "All-MTS_tau"),))},
-          "Before widening, too, so it is not the constant 10 for 1 alone."),
-)  # fmt: skip
+    Claim(
+        "figure-1a",
+        SECTION,
+        "595-612",
+        "E",
+        "all learners beat UKTS; All-MTS_tau and All-MTS outperform KMTS, Th-MTS_tau reaches it "
+        "(in the last half of the tasks); All-MTS beats All-MTS_tau beats Th-MTS_tau",
+        figure_1a,
+        {
+            "Th-MTS_tau beats All-MTS": partial(
+                less, measure="total", pairs=(("Th-MTS_tau", "All-MTS"),)
+            )
+        },
+        "Whether Th-MTS_tau reaches KMTS over all 10,000 tasks: see figure-1a-literal.",
+    ),
+    Claim(
+        "figure-1a-literal",
+        SECTION,
+        "595-612",
+        "E",
+        "Th-MTS_tau reaches KMTS in total regret of all 10,000 tasks, which Figure 1 (a) shows",
+        reached,
+        {"KMTS reached by UKTS": partial(less, measure="total", pairs=(("UKTS", "KMTS"),))},
+        "It ends about one per cent above, on average over 60 runs; taken alone that has p < "
+        "0.01, too little for the error budget of all claims together. In the last half of the "
+        "tasks it has less regret than KMTS (figure-1a).",
+    ),
+    Claim(
+        "figure-1b",
+        SECTION,
+        "595-612",
+        "E",
+        "the mean of Th-MTS_tau approaches mu_*, in contrast to All-MTS_tau and All-MTS",
+        figure_1b,
+        {
+            "All-MTS falls faster": partial(
+                less, measure="slope", pairs=(("All-MTS", "Th-MTS_tau"),)
+            )
+        },
+        "True as a contrast of slopes. The others have not levelled off "
+        "after 10,000 tasks: their errors still fall, if slowly (analyses/figure1).",
+    ),
+    Claim(
+        "figure-1c",
+        SECTION,
+        "595-612",
+        "E",
+        "the covariance of Th-MTS_tau converges more slowly than that of All-MTS_tau",
+        figure_1c,
+        {
+            "the other way round": partial(
+                less, measure="covariance_error", pairs=(("Th-MTS_tau", "All-MTS_tau"),)
+            )
+        },
+        "Before widening, too, so it is not the constant 10 for 1 alone.",
+    ),
+)
 """Checks of this section."""

@@ -113,19 +113,39 @@ def jacobian_bound(level: Level, factor: float = 1.0, steps: bool = False) -> li
 
 
 CLAIMS = (
-    Claim("jacobian-determinant", SECTION, "1157, 1988-2345", "D",
-          "1 / |det J_A| <= (det V / det(V - B))^(tau/2)", jacobian_determinant,
-          {"exponent (n - d - 2)/2": partial(jacobian_determinant, fewer=True)},
-          "True, not sharp: the exponent is (tau - d - 1)/2 exactly. Its proof does not cover tau "
-          "= d = 1, where it uses a lemma on matrices of size 2 or more."),
-    Claim("jacobian-determinant-sharp", SECTION, "1157, 1988-2345", "I",
-          "|det J_A| = (det(V - B) / det V)^((tau - d - 1)/2)", jacobian_exact,
-          {"n/2 as an equality": partial(jacobian_exact, extra=0.0)}),
-    Claim("jacobian-bound", SECTION, "1179-1255", "D",
-          "1 / |det J_A| <= 1 + c_s tau sqrt(f_s delta)", jacobian_bound,
-          {"half of c_s": partial(jacobian_bound, factor=0.5),
-           "the printed chain, at d = tau = 1": partial(jacobian_bound, steps=True)},
-          "True by the exact determinant. The printed chain breaks at d = tau = 1 (step (g), "
-          "Bernoulli's inequality, needs d tau >= 2)."),
-)  # fmt: skip
+    Claim(
+        "jacobian-determinant",
+        SECTION,
+        "1157, 1988-2345",
+        "D",
+        "1 / |det J_A| <= (det V / det(V - B))^(tau/2)",
+        jacobian_determinant,
+        {"exponent (n - d - 2)/2": partial(jacobian_determinant, fewer=True)},
+        "True, not sharp: the exponent is (tau - d - 1)/2 exactly. Its proof does not cover tau "
+        "= d = 1, where it uses a lemma on matrices of size 2 or more.",
+    ),
+    Claim(
+        "jacobian-determinant-sharp",
+        SECTION,
+        "1157, 1988-2345",
+        "I",
+        "|det J_A| = (det(V - B) / det V)^((tau - d - 1)/2)",
+        jacobian_exact,
+        {"n/2 as an equality": partial(jacobian_exact, extra=0.0)},
+    ),
+    Claim(
+        "jacobian-bound",
+        SECTION,
+        "1179-1255",
+        "D",
+        "1 / |det J_A| <= 1 + c_s tau sqrt(f_s delta)",
+        jacobian_bound,
+        {
+            "half of c_s": partial(jacobian_bound, factor=0.5),
+            "the printed chain, at d = tau = 1": partial(jacobian_bound, steps=True),
+        },
+        "True by the exact determinant. The printed chain breaks at d = tau = 1 (step (g), "
+        "Bernoulli's inequality, needs d tau >= 2).",
+    ),
+)
 """Checks of this section."""

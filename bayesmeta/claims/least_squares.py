@@ -32,8 +32,9 @@ def _least_squares(level: Level, name: str, ridge: float = 0.0, peeking: bool = 
         for sigma in (1e-4, 1.0, 3.0):
             steps = d + 3
             raw = rng.standard_normal((replications, steps, d))
-            raw *= (rng.random((replications, steps, 1)) ** (1 / d)
-                    / np.linalg.norm(raw, axis=2, keepdims=True))  # fmt: skip
+            raw *= rng.random((replications, steps, 1)) ** (1 / d) / np.linalg.norm(
+                raw, axis=2, keepdims=True
+            )
             noise = sigma * rng.standard_normal((replications, steps))
             if peeking:  # the last action is large where the noise so far was low
                 raw[:, 0] = np.abs(raw[:, 0])
@@ -86,8 +87,9 @@ def _stopped(level: Level, peeking: bool = False) -> Errors:
     rng = level.rng("ols-stopping")
     found: Errors = []
     times = level.pick(3000, 25_000)
-    for d, radius, sigma in level.pick(((5, 0.25, 1.0),), ((1, 0.25, 1.0), (2, 1.0, 3.0),
-                                                           (5, 0.25, 1.0))):  # fmt: skip
+    for d, radius, sigma in level.pick(
+        ((5, 0.25, 1.0),), ((1, 0.25, 1.0), (2, 1.0, 3.0), (5, 0.25, 1.0))
+    ):
         gram, moment = np.zeros((times, d, d)), np.zeros((times, d))
         z, steps = np.empty((times, d)), np.zeros(times)
         going = np.arange(times)
@@ -135,11 +137,15 @@ def _log_moment(s: float, sigma: float, a: float, event: bool = True) -> float:
 def _tilts(level: Level) -> list[tuple[float, float, float, float]]:
     """s in units of the standard deviation, sigma, a and Sigma_* = lambda_max."""
     scales = level.pick((0.1, 3.0, 100.0), (0.01, 0.1, 1.0, 3.0, 10.0, 100.0))
-    cases = level.pick(((1.0, 1.0, 1.0), (1e-4, 0.01, 1.0)),
-                       ((1.0, 1.0, 1.0), (1e-4, 0.01, 1.0), (3.0, 1000.0, 1e-3),
-                        (1e-4, 1.0, 1e3)))  # fmt: skip
-    return [(s / math.sqrt(6 * sigma**2 / a**2 + top), sigma, a, top)
-            for sigma, a, top in cases for s in scales]  # fmt: skip
+    cases = level.pick(
+        ((1.0, 1.0, 1.0), (1e-4, 0.01, 1.0)),
+        ((1.0, 1.0, 1.0), (1e-4, 0.01, 1.0), (3.0, 1000.0, 1e-3), (1e-4, 1.0, 1e3)),
+    )
+    return [
+        (s / math.sqrt(6 * sigma**2 / a**2 + top), sigma, a, top)
+        for sigma, a, top in cases
+        for s in scales
+    ]
 
 
 def subgaussian_task(level: Level, two: float = 2.0, event: bool = True) -> list[Point]:
@@ -231,8 +237,11 @@ def _played(seed: int, tasks: int, name: str) -> Played:
         noise = done.rewards - done.taken @ task.theta
         other = family.noise_sd * fresh.standard_normal(len(noise))
         first = slice(0, done.explored)
-        for row, steps, seen in ((0, slice(None), noise), (1, slice(None), other),
-                                 (2, first, noise)):  # fmt: skip
+        for row, steps, seen in (
+            (0, slice(None), noise),
+            (1, slice(None), other),
+            (2, first, noise),
+        ):
             actions = done.taken[steps]
             if len(actions) >= family.dim:
                 off = np.linalg.solve(actions.T @ actions, actions.T @ seen[steps])
@@ -259,40 +268,89 @@ def adaptive_bias(level: Level, other_noise: bool = False) -> list[Point]:
 
 
 CLAIMS = (
-    Claim("ols-unbiased", SECTION, "2746", "E", "E[rho] = 0 under E_v", ols_unbiased,
-          {"actions that saw the noise": partial(ols_unbiased, peeking=True)},
-          "Given the actions, rho is N(0, sigma^2 V^-1) exactly."),
-    Claim("ols-covariance", SECTION, "2988", "E", "E[rho rho'] = sigma^2 E[V^-1]", ols_covariance,
-          {"a ridge": partial(ols_covariance, ridge=0.5)},
-          "True given the actions, or given E_v. Without an event the moments need not exist: "
-          "there are laws of Assumption 1 with E[V^-1] infinite for every tau."),
-    Claim("ols-stopping", SECTION, "581-602", "E",
-          "the same where tau is the first time that lambda_min(V/sigma^2) >= 0.03", ols_stopping,
-          {"stops where the estimate is high": partial(ols_stopping, peeking=True)},
-          "tau depends on the actions alone, which do not depend on the noise; and V at tau is "
-          "bounded below, so all moments exist. The rule is not free of units of actions."),
-    Claim("subgaussian-task", SECTION, "2770-2852", "E",
-          "given E_v, rho is sqrt(2 sigma^2/(lambda_A d)) sub-Gaussian, theta-hat - mu_* is "
-          "sqrt(s2)", subgaussian_task,
-          {"1 for 2": partial(subgaussian_task, two=1.0),
-           "without E_v": partial(subgaussian_task, event=False)},
-          "Sharp as s grows, for a single action. With tau of eq. (8) loose by a factor of about "
-          "16 ln(d^2 N^2 T), since V is then about tau lambda_A."),
-    Claim("subgaussian-mean", SECTION, "2855-2890", "E",
-          "given E_v, mu-hat - mu_* is sqrt(s2/(n-1)) sub-Gaussian", subgaussian_mean,
-          {"1 for 2": partial(subgaussian_mean, two=1.0),
-           "n for n - 1": partial(subgaussian_mean, late=0)}),
-    Claim("covariance-unbiased", SECTION, "354, 2903-3155", "E",
-          "E[Sigma-hat] = Sigma_*, eq. (11)", covariance_unbiased,
-          {"1/(n-1) for 1/(n-2)": partial(covariance_unbiased, ddof=0),
-           "noise not taken off": partial(covariance_unbiased, noise=0.0)},
-          "True for n >= 3, given all the grams, equal or not; n = 2 divides by 0. Without an "
-          "event the expectation need not exist."),
-    Claim("adaptive-bias", SECTION, "605-609", "E",
-          "using all steps biases the estimates (by at least 0.02 a coordinate here)",
-          adaptive_bias, {"noise the agent did not see": partial(adaptive_bias, other_noise=True)},
-          "About -0.038 a coordinate, 0.084 in norm, which is what sampling error of the steps of "
-          "exploration comes down to only after some 10,000 tasks. In one dimension with symmetric "
-          "actions it is 0."),
-)  # fmt: skip
+    Claim(
+        "ols-unbiased",
+        SECTION,
+        "2746",
+        "E",
+        "E[rho] = 0 under E_v",
+        ols_unbiased,
+        {"actions that saw the noise": partial(ols_unbiased, peeking=True)},
+        "Given the actions, rho is N(0, sigma^2 V^-1) exactly.",
+    ),
+    Claim(
+        "ols-covariance",
+        SECTION,
+        "2988",
+        "E",
+        "E[rho rho'] = sigma^2 E[V^-1]",
+        ols_covariance,
+        {"a ridge": partial(ols_covariance, ridge=0.5)},
+        "True given the actions, or given E_v. Without an event the moments need not exist: "
+        "there are laws of Assumption 1 with E[V^-1] infinite for every tau.",
+    ),
+    Claim(
+        "ols-stopping",
+        SECTION,
+        "581-602",
+        "E",
+        "the same where tau is the first time that lambda_min(V/sigma^2) >= 0.03",
+        ols_stopping,
+        {"stops where the estimate is high": partial(ols_stopping, peeking=True)},
+        "tau depends on the actions alone, which do not depend on the noise; and V at tau is "
+        "bounded below, so all moments exist. The rule is not free of units of actions.",
+    ),
+    Claim(
+        "subgaussian-task",
+        SECTION,
+        "2770-2852",
+        "E",
+        "given E_v, rho is sqrt(2 sigma^2/(lambda_A d)) sub-Gaussian, theta-hat - mu_* is sqrt(s2)",
+        subgaussian_task,
+        {
+            "1 for 2": partial(subgaussian_task, two=1.0),
+            "without E_v": partial(subgaussian_task, event=False),
+        },
+        "Sharp as s grows, for a single action. With tau of eq. (8) loose by a factor of about "
+        "16 ln(d^2 N^2 T), since V is then about tau lambda_A.",
+    ),
+    Claim(
+        "subgaussian-mean",
+        SECTION,
+        "2855-2890",
+        "E",
+        "given E_v, mu-hat - mu_* is sqrt(s2/(n-1)) sub-Gaussian",
+        subgaussian_mean,
+        {
+            "1 for 2": partial(subgaussian_mean, two=1.0),
+            "n for n - 1": partial(subgaussian_mean, late=0),
+        },
+    ),
+    Claim(
+        "covariance-unbiased",
+        SECTION,
+        "354, 2903-3155",
+        "E",
+        "E[Sigma-hat] = Sigma_*, eq. (11)",
+        covariance_unbiased,
+        {
+            "1/(n-1) for 1/(n-2)": partial(covariance_unbiased, ddof=0),
+            "noise not taken off": partial(covariance_unbiased, noise=0.0),
+        },
+        "True for n >= 3, given all the grams, equal or not; n = 2 divides by 0. Without an "
+        "event the expectation need not exist.",
+    ),
+    Claim(
+        "adaptive-bias",
+        SECTION,
+        "605-609",
+        "E",
+        "using all steps biases the estimates (by at least 0.02 a coordinate here)",
+        adaptive_bias,
+        {"noise the agent did not see": partial(adaptive_bias, other_noise=True)},
+        "About -0.038 a coordinate, 0.084 in norm, which is what sampling error of the steps of "
+        "exploration comes down to only after some 10,000 tasks. In one dimension with symmetric "
+        "actions it is 0.",
+    ),
+)
 """Checks of this section."""

@@ -188,8 +188,9 @@ def inverse_order(level: Level, reverse: bool = False) -> list[Point]:
         short = b - 0.5 * least * np.outer(unit, unit)
         gap = np.linalg.inv(short) - np.linalg.inv(b)
         scale = float(np.abs(np.linalg.inv(short)).max())
-        points.append(ordered({**where, "way": "not wider"}, float(np.linalg.eigvalsh(gap)[-1]),
-                              scale))  # fmt: skip
+        points.append(
+            ordered({**where, "way": "not wider"}, float(np.linalg.eigvalsh(gap)[-1]), scale)
+        )
     return points
 
 
@@ -277,10 +278,11 @@ def b_bound(level: Level, power: float = 2.0) -> list[Point]:
 def b_bound_literal(level: Level, covs: tuple[float, ...] = (2.0, 0.5)) -> list[Point]:
     """The same without Sigma-hat >= Sigma_*, in one dimension: sigma = Sigma_* = 1."""
     return [
-        at_most({"d": 1, "sigma": 1.0, "Sigma_*": 1.0, "Sigma-hat": cov}, abs(1 - 1 / cov),
-                abs(cov - 1))
+        at_most(
+            {"d": 1, "sigma": 1.0, "Sigma_*": 1.0, "Sigma-hat": cov}, abs(1 - 1 / cov), abs(cov - 1)
+        )
         for cov in covs
-    ]  # fmt: skip
+    ]
 
 
 def _norm_of_gap(true: Array, more: Array) -> float:
@@ -296,42 +298,124 @@ def _claim(
 
 
 CLAIMS = (
-    _claim("kronecker", "2348-2388", "I", "vec(ABC) = (C' x A) vec B, and its companions",
-           kronecker, C_not_transposed=partial(kronecker, transposed=False)),
-    _claim("kronecker-root", "2390-2405", "I", "(A x B)^1/2 = A^1/2 x B^1/2 for A, B PSD",
-           kronecker_root, one_root_dropped=partial(kronecker_root, both=False)),
-    _claim("root-inverse", "2407-2438", "I",
-           "vec dA^1/2 = (A^1/2 (+) A^1/2)^-1 vec dA for A positive definite",
-           root_inverse, as_if_commuting=partial(root_inverse, commuting=True)),
-    _claim("determinant-minkowski", "2440", "D",
-           "|det(A + B)| >= |det A| + |det B| where Re eig(B^-1 A) >= 0 and the size is 2 or more",
-           determinant_minkowski, size_1=partial(determinant_minkowski, least=1)),
-    _claim("eigenvalue-inequality", "3415", "D", "|A| <= sqrt(lambda_max(B)) |A|_{B^-1}",
-           eigenvalue_inequality, smallest_eigenvalue=partial(eigenvalue_inequality, which=0),
-           B_for_its_inverse=partial(eigenvalue_inequality, inverse=False)),
-    _claim("nonzero-eigenvalues", "3498", "I", "AB and BA share their nonzero eigenvalues",
-           nonzero_eigenvalues, another_matrix=partial(nonzero_eigenvalues, transposed=True)),
-    _claim("product-eigenvalues", "3504", "I", "eig(AB) = eig(A^1/2 B A^1/2) for A, B PSD",
-           product_eigenvalues, half_the_root=partial(product_eigenvalues, half=True)),
-    _claim("product-trace", "3524", "D", "Tr AB >= 0 for A, B PSD",
-           product_trace, three_factors=partial(product_trace, three=True)),
-    _claim("inverse-order", "3541", "D", "A >= B iff B^-1 >= A^-1 for A, B positive definite",
-           inverse_order, reversed=partial(inverse_order, reverse=True)),
-    _claim("root-order", "3547", "D", "A >= B implies A^1/2 >= B^1/2",
-           root_order, squares=partial(root_order, power=2.0)),
-    _claim("determinant-sum", "3553", "D",
-           "prod(lambda_j(A) + lambda_j(B)) <= det(A + B), equally ordered",
-           determinant_sum, opposite_order=partial(determinant_sum, opposite=True)),
-    _claim("b-bound", "3566-3606", "D",
-           "|B| <= sigma^2 / lambda_min(Sigma_*)^2 |Sigma-hat - Sigma_*| (under E_s)",
-           b_bound, wrong_exponent=partial(b_bound, power=1.0)),
-    Claim("b-bound-literal", SECTION, "3566-3606", "D",
-          "the same without Sigma-hat >= Sigma_*, as it stands", b_bound_literal,
-          {"at Sigma-hat = 1/2 alone": partial(b_bound_literal, covs=(0.5,))},
-          "The lemma names no condition. The proof bounds |Sigma-hat^-1| by |Sigma_*^-1|, which is "
-          "E_s.", partial(b_bound_literal, covs=(2.0,)),
-          survives="Everything: it is used under E_s only.", sides="|B|; its bound"),
-    _claim("exponent-bound", "3609", "D", "e^x <= 1 + 2x for x in [0, 1]",
-           exponent_bound, smaller_factor=partial(exponent_bound, factor=1.7)),
-)  # fmt: skip
+    _claim(
+        "kronecker",
+        "2348-2388",
+        "I",
+        "vec(ABC) = (C' x A) vec B, and its companions",
+        kronecker,
+        C_not_transposed=partial(kronecker, transposed=False),
+    ),
+    _claim(
+        "kronecker-root",
+        "2390-2405",
+        "I",
+        "(A x B)^1/2 = A^1/2 x B^1/2 for A, B PSD",
+        kronecker_root,
+        one_root_dropped=partial(kronecker_root, both=False),
+    ),
+    _claim(
+        "root-inverse",
+        "2407-2438",
+        "I",
+        "vec dA^1/2 = (A^1/2 (+) A^1/2)^-1 vec dA for A positive definite",
+        root_inverse,
+        as_if_commuting=partial(root_inverse, commuting=True),
+    ),
+    _claim(
+        "determinant-minkowski",
+        "2440",
+        "D",
+        "|det(A + B)| >= |det A| + |det B| where Re eig(B^-1 A) >= 0 and the size is 2 or more",
+        determinant_minkowski,
+        size_1=partial(determinant_minkowski, least=1),
+    ),
+    _claim(
+        "eigenvalue-inequality",
+        "3415",
+        "D",
+        "|A| <= sqrt(lambda_max(B)) |A|_{B^-1}",
+        eigenvalue_inequality,
+        smallest_eigenvalue=partial(eigenvalue_inequality, which=0),
+        B_for_its_inverse=partial(eigenvalue_inequality, inverse=False),
+    ),
+    _claim(
+        "nonzero-eigenvalues",
+        "3498",
+        "I",
+        "AB and BA share their nonzero eigenvalues",
+        nonzero_eigenvalues,
+        another_matrix=partial(nonzero_eigenvalues, transposed=True),
+    ),
+    _claim(
+        "product-eigenvalues",
+        "3504",
+        "I",
+        "eig(AB) = eig(A^1/2 B A^1/2) for A, B PSD",
+        product_eigenvalues,
+        half_the_root=partial(product_eigenvalues, half=True),
+    ),
+    _claim(
+        "product-trace",
+        "3524",
+        "D",
+        "Tr AB >= 0 for A, B PSD",
+        product_trace,
+        three_factors=partial(product_trace, three=True),
+    ),
+    _claim(
+        "inverse-order",
+        "3541",
+        "D",
+        "A >= B iff B^-1 >= A^-1 for A, B positive definite",
+        inverse_order,
+        reversed=partial(inverse_order, reverse=True),
+    ),
+    _claim(
+        "root-order",
+        "3547",
+        "D",
+        "A >= B implies A^1/2 >= B^1/2",
+        root_order,
+        squares=partial(root_order, power=2.0),
+    ),
+    _claim(
+        "determinant-sum",
+        "3553",
+        "D",
+        "prod(lambda_j(A) + lambda_j(B)) <= det(A + B), equally ordered",
+        determinant_sum,
+        opposite_order=partial(determinant_sum, opposite=True),
+    ),
+    _claim(
+        "b-bound",
+        "3566-3606",
+        "D",
+        "|B| <= sigma^2 / lambda_min(Sigma_*)^2 |Sigma-hat - Sigma_*| (under E_s)",
+        b_bound,
+        wrong_exponent=partial(b_bound, power=1.0),
+    ),
+    Claim(
+        "b-bound-literal",
+        SECTION,
+        "3566-3606",
+        "D",
+        "the same without Sigma-hat >= Sigma_*, as it stands",
+        b_bound_literal,
+        {"at Sigma-hat = 1/2 alone": partial(b_bound_literal, covs=(0.5,))},
+        "The lemma names no condition. The proof bounds |Sigma-hat^-1| by |Sigma_*^-1|, which is "
+        "E_s.",
+        partial(b_bound_literal, covs=(2.0,)),
+        survives="Everything: it is used under E_s only.",
+        sides="|B|; its bound",
+    ),
+    _claim(
+        "exponent-bound",
+        "3609",
+        "D",
+        "e^x <= 1 + 2x for x in [0, 1]",
+        exponent_bound,
+        smaller_factor=partial(exponent_bound, factor=1.7),
+    ),
+)
 """Checks of this section."""

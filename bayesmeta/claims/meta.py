@@ -17,7 +17,7 @@ from bayesmeta.checks import Array
 from bayesmeta.claims import single
 from bayesmeta.claims.verdict import Claim, Level, Point, estimated
 from bayesmeta.theory import constants as c
-from bayesmeta.theory.constants import Regime
+from bayesmeta.theory.regime import Regime
 
 SECTION = "theorems"
 ACTIONS = 20
@@ -60,15 +60,19 @@ class Played(NamedTuple):
 
 
 def play(
-    rng: np.random.Generator, regime: Regime, law: Shell, scheme: Callable[..., Array], first: int,
+    rng: np.random.Generator,
+    regime: Regime,
+    law: Shell,
+    scheme: Callable[..., Array],
+    first: int,
     runs: int,
-) -> Played:  # fmt: skip
+) -> Played:
     """MQB with N_0 = ``first`` against KQB, simulated on the same actions, noise and draws; mu_* is
     m and Sigma_* lambda_max."""
     n, steps, tau = regime.tasks, regime.horizon, c.tau_of(regime)
-    sigma, true = regime.noise_sd, regime.prior_max
+    sigma, true = regime.noise_sd, regime.bounds.prior_max
     shape = (runs, n)
-    theta = regime.mean_norm + math.sqrt(true) * rng.standard_normal(shape)
+    theta = regime.bounds.mean_norm + math.sqrt(true) * rng.standard_normal(shape)
     gram = np.zeros(shape)
     offered = np.zeros(shape)  # regret of exploration, at random
     for _ in range(tau):
@@ -77,11 +81,11 @@ def play(
         offered += (actions * theta[..., None]).max(axis=2) - actions[..., 0] * theta
     noise = sigma * np.sqrt(gram) * rng.standard_normal(shape)
     mean, cov = _estimates(theta + noise / gram, 1 / gram, regime)
-    mine, wide = np.full(shape, regime.mean_norm), np.full(shape, true)
+    mine, wide = np.full(shape, regime.bounds.mean_norm), np.full(shape, true)
     mine[:, first:], wide[:, first:] = mean[:, first:], cov[:, first:]
     precision = [1 / wide + gram / sigma**2, 1 / true + gram / sigma**2]
     score = gram * theta + noise
-    weighted = [mine / wide + score / sigma**2, regime.mean_norm / true + score / sigma**2]
+    weighted = [mine / wide + score / sigma**2, regime.bounds.mean_norm / true + score / sigma**2]
     regret = [np.zeros(shape), np.zeros(shape)]
     random = np.zeros(shape)
     for t in range(tau, steps):
@@ -106,7 +110,7 @@ def _estimates(fitted: Array, inverse: Array, regime: Regime) -> tuple[Array, Ar
     """mu-hat_n and the widened covariance, eqs. (10)-(12), for every n (rubbish for n <= 2)."""
     n = np.arange(1, regime.tasks + 1)
     m = n - 1.0
-    centred = fitted - regime.mean_norm  # for rounding
+    centred = fitted - regime.bounds.mean_norm  # for rounding
     before = np.cumsum(centred, axis=1) - centred
     squares = np.cumsum(centred**2, axis=1) - centred**2
     noise = np.cumsum(inverse, axis=1) - inverse
@@ -114,7 +118,7 @@ def _estimates(fitted: Array, inverse: Array, regime: Regime) -> tuple[Array, Ar
         mean = before / m
         cov = (squares - m * mean**2) / (m - 1) - regime.noise_sd**2 * noise / m
         radius = np.sqrt((5 + 2 * np.log(n * regime.horizon)) / m)
-    return mean + regime.mean_norm, cov + 50 * regime.estimate_variance * radius
+    return mean + regime.bounds.mean_norm, cov + c.widening_constant_of(regime) * radius
 
 
 def on_the_ball(
@@ -128,7 +132,17 @@ def on_the_ball(
     wrong always, as if it saw that its prior is not the true one, which a quasi-Bayesian algorithm
     cannot.
     """
-    regime = Regime(1, tasks, 600, sigma, 1.0, 1 / 3, 1.0, 1.0, 0.0)
+    regime = Regime.of(
+        dim=1,
+        horizon=600,
+        tasks=tasks,
+        noise_sd=sigma,
+        radius=1.0,
+        action_min=1 / 3,
+        prior_min=1.0,
+        prior_max=1.0,
+        mean_norm=0.0,
+    )
     first, tau, runs = math.ceil(c.n_0(regime, corrected)), c.tau_of(regime), level.pick(10, 30)
     if first >= tasks or tau >= regime.horizon:
         raise ValueError("this is not where Theorem 2 speaks")
@@ -144,14 +158,26 @@ def on_the_ball(
     else:
         least = float(np.quantile(gram, 0.01))
         known = single.threshold(gram, 0.0, 1.0, *rest, least)
-        used = single.threshold(gram[:, late], mean[:, late], wide[:, late], *rest,
-                                math.inf if peeking else least)  # fmt: skip
+        used = single.threshold(
+            gram[:, late], mean[:, late], wide[:, late], *rest, math.inf if peeking else least
+        )
     bound = c.k_2(regime, corrected) * math.sqrt(tasks) * float(known.mean())
     if corrected:
         bound += c.bad_tasks(regime)
-    where = {"d": 1, "actions": "all of [-1, 1]", "policy": policy, "sigma": sigma, "Sigma_*": 1.0,
-             "mu_*": 0.0, "tau": tau, "T": regime.horizon, "N": tasks, "N_0": first,
-             "R": float(known.mean()), "tasks": f"beyond N_0, {runs} runs"}  # fmt: skip
+    where = {
+        "d": 1,
+        "actions": "all of [-1, 1]",
+        "policy": policy,
+        "sigma": sigma,
+        "Sigma_*": 1.0,
+        "mu_*": 0.0,
+        "tau": tau,
+        "T": regime.horizon,
+        "N": tasks,
+        "N_0": first,
+        "R": float(known.mean()),
+        "tasks": f"beyond N_0, {runs} runs",
+    }
     return estimated(where, (used - known[:, late]).sum(axis=1), bound, level.size)
 
 
@@ -166,7 +192,17 @@ def on_a_shell(
     points = []
     law = Shell(1 - 1e-4 * sigma**2)
     for scheme in schemes:
-        regime = Regime(1, 100, 600, sigma, 1.0, law.action_min, 1.0, 1.0, 3.0)
+        regime = Regime.of(
+            dim=1,
+            horizon=600,
+            tasks=100,
+            noise_sd=sigma,
+            radius=1.0,
+            action_min=law.action_min,
+            prior_min=1.0,
+            prior_max=1.0,
+            mean_norm=3.0,
+        )
         first = math.ceil(c.n_0(regime, corrected))
         if first > regime.tasks or c.tau_of(regime) >= regime.horizon:
             raise ValueError("this is not where Theorem 2 speaks")
@@ -176,10 +212,20 @@ def on_a_shell(
         right += first * found.single
         if corrected:
             right += c.bad_tasks(regime)
-        where = {"d": 1, "f_A": f"uniform on {law.inner:.15g} <= |A| <= 1",
-                 "policy": scheme.__name__, "sigma": sigma, "Sigma_*": 1.0, "mu_*": 3.0,
-                 "tau": c.tau_of(regime), "T": regime.horizon, "N": regime.tasks,
-                 "N_0": first, "R": found.known, "R_sing": found.single}  # fmt: skip
+        where = {
+            "d": 1,
+            "f_A": f"uniform on {law.inner:.15g} <= |A| <= 1",
+            "policy": scheme.__name__,
+            "sigma": sigma,
+            "Sigma_*": 1.0,
+            "mu_*": 3.0,
+            "tau": c.tau_of(regime),
+            "T": regime.horizon,
+            "N": regime.tasks,
+            "N_0": first,
+            "R": found.known,
+            "R_sing": found.single,
+        }
         points.append(estimated(where, found.relative, right, level.size))
     return points
 
@@ -196,30 +242,42 @@ def balls(level: Level, corrected: bool = False, peeking: bool = False) -> list[
 
 
 CLAIMS = (
-    Claim("theorem-2", SECTION, "440", "E",
-          "relative regret of N tasks <= k_2 sqrt(N) R + N_0 R_sing",
-          lambda level: [*balls(level), *on_a_shell(level)],
-          {"a policy that sees the prior, on the ball": partial(balls, peeking=True)},
-          "False for “any QB” and every law of Assumption 1, through alignment-support: on a thin "
-          "shell V hardly varies, so actions of the learner cannot be aligned with actions of one "
-          "that knows the prior, and a policy that tells their precisions apart (threshold: greedy "
-          "where the precision is that of the true prior, else the opposite) loses everything. "
-          "For Thompson Sampling no violation was found, there or on the ball.",
-          balls,
-          survives="theorem-2-corrected: laws whose support is the ball, c_xi without sigma, N_0 "
-          "at least what Lemma M-QB asks for, and the sum that theorem-2-step drops; and with "
-          "it the rate in N, T and d (a growing like sqrt(d)).",
-          sides="relative regret of all tasks, with its interval; the bound"),
-    Claim("theorem-2-corrected", SECTION, "440", "E",
-          "relative regret of N tasks <= k_2 sqrt(N) R + c_bad (1 + ln N) / sqrt(d) + N_0 R_sing, "
-          "with 5 ln(dT/delta) for c_xi^2, N_0 >= 10d + 4 ln(16dT), f_A as in "
-          "alignment-density-corrected",
-          partial(balls, corrected=True),
-          {"on the shell": partial(on_a_shell, corrected=True, sigma=1e-5, schemes=(threshold,)),
-           "a policy that sees the prior": partial(balls, corrected=True, peeking=True)},
-          "The paper's sum over n with theorem-1-corrected, lemma-mqb and "
-          "theorem-2-step-corrected. Where its conditions can be met in a simulation the noise is "
-          "so small that relative regret beyond N_0 is not to be told from 0: what is checked is "
-          "that no policy looked at comes near."),
-)  # fmt: skip
+    Claim(
+        "theorem-2",
+        SECTION,
+        "440",
+        "E",
+        "relative regret of N tasks <= k_2 sqrt(N) R + N_0 R_sing",
+        lambda level: [*balls(level), *on_a_shell(level)],
+        {"a policy that sees the prior, on the ball": partial(balls, peeking=True)},
+        "False for “any QB” and every law of Assumption 1, through alignment-support: on a thin "
+        "shell V hardly varies, so actions of the learner cannot be aligned with actions of one "
+        "that knows the prior, and a policy that tells their precisions apart (threshold: greedy "
+        "where the precision is that of the true prior, else the opposite) loses everything. "
+        "For Thompson Sampling no violation was found, there or on the ball.",
+        balls,
+        survives="theorem-2-corrected: laws whose support is the ball, c_xi without sigma, N_0 "
+        "at least what Lemma M-QB asks for, and the sum that theorem-2-step drops; and with "
+        "it the rate in N, T and d (a growing like sqrt(d)).",
+        sides="relative regret of all tasks, with its interval; the bound",
+    ),
+    Claim(
+        "theorem-2-corrected",
+        SECTION,
+        "440",
+        "E",
+        "relative regret of N tasks <= k_2 sqrt(N) R + c_bad (1 + ln N) / sqrt(d) + N_0 R_sing, "
+        "with 5 ln(dT/delta) for c_xi^2, N_0 >= 10d + 4 ln(16dT), f_A as in "
+        "alignment-density-corrected",
+        partial(balls, corrected=True),
+        {
+            "on the shell": partial(on_a_shell, corrected=True, sigma=1e-5, schemes=(threshold,)),
+            "a policy that sees the prior": partial(balls, corrected=True, peeking=True),
+        },
+        "The paper's sum over n with theorem-1-corrected, lemma-mqb and "
+        "theorem-2-step-corrected. Where its conditions can be met in a simulation the noise is "
+        "so small that relative regret beyond N_0 is not to be told from 0: what is checked is "
+        "that no policy looked at comes near.",
+    ),
+)
 """Checks of this section."""

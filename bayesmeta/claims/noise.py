@@ -15,7 +15,8 @@ from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.theory import alignment
 from bayesmeta.theory.alignment import symmetric_power
-from bayesmeta.theory.constants import Regime, largest_m, linear_in_log, m_tilde, m_tilde_of
+from bayesmeta.theory.constants import largest_m, linear_in_log, m_tilde, m_tilde_of
+from bayesmeta.theory.regime import Regime
 
 SECTION = "mean alignment"
 
@@ -256,7 +257,17 @@ def m_tilde_suffices(level: Level, raised: bool = True) -> list[Point]:
                     left = delta * (a * math.log(1 / delta) ** p + b) if delta < 1 else math.inf
                     points.append(at_most({"p": p, "a": a, "b": b, "delta": delta}, left, 1.0))
     for d, sigma, low in product((1, 2, 5, 10), (1e-4, 1.0, 3.0), (1e-3, 1.0)):
-        regime = Regime(d, 2, 1000, sigma, 1.0, 1 / (d + 2), low, low, 1.0)
+        regime = Regime.of(
+            dim=d,
+            horizon=1000,
+            tasks=2,
+            noise_sd=sigma,
+            radius=1.0,
+            action_min=1 / (d + 2),
+            prior_min=low,
+            prior_max=low,
+            mean_norm=1.0,
+        )
         delta = 1 / m_tilde_of(regime)
         log = math.log(1 / delta)
         tau, fm, fs = (one[0] + one[1] * log for one in linear_in_log(regime))
@@ -284,104 +295,194 @@ _THEOREM_1 = (
 )
 
 CLAIMS = (
-    Claim("alignment-mean", SECTION, "1276-1445", "I",
-          "mu-tilde and S^K(S^M) bring both learners to the same mean", alignment_mean,
-          {"B (theta - mu) dropped": partial(alignment_mean, dropped=True)}),
-    Claim("noise-density", SECTION, "1494, 1586, 1607, 1829-1851", "I",
-          "S given A has density exp(-|S|^2_{V^-1}/2) / sqrt((2 pi)^tau det V)", noise_density,
-          {"pi for 2 pi, where d = tau": partial(noise_density, cases=_SQUARE, two=1.0)},
-          "The law is N(0, sigma^2 V) in d dimensions, as line 1390 says: sigma^2 and the "
-          "dimension are lost at line 1494. The constants cancel between two such densities, the "
-          "missing 1/sigma^2 in the exponent does not: see density-ratio and theorem-1.",
-          partial(noise_density, cases=_SQUARE),
-          survives="The lost constants cancel in the ratio of two such densities; the lost "
-          "1/sigma^2 does not. " + _THEOREM_1,
-          sides="difference of the logarithms of printed and true density at a point; rounding"),
-    Claim("noise-density-corrected", SECTION, "1494", "I",
-          "S given A has density exp(-|S|^2_{V^-1}/(2 sigma^2)) / sqrt((2 pi sigma^2)^d det V)",
-          partial(noise_density, power="d", scaled=True),
-          {"tau for d": partial(noise_density, scaled=True)}),
-    Claim("noise-jacobian", SECTION, "1570", "D", "|det J_S| >= 1", noise_jacobian,
-          {"V^K - B": partial(noise_jacobian, sign=-1)}),
-    Claim("shift-bound", SECTION, "1670-1698", "D",
-          "|G|^2 in the norm of (V^K)^-1 is at most 2 c_s delta (f_m + c_1 d f_s) / d", shift_bound,
-          {"0.5 for 2, where sigma = 0.9": partial(shift_bound, factor=0.5, keep=_below_one)},
-          "Two slips. Step (c), line 1688, loses sigma^2: 2 sigma^4 / (lambda_min^2 lambda_A d/2) "
-          "is 2 sigma^2 c_s / d. And E_v bounds V, not V^K = V - B (see aligned-gram). Units tell: "
-          "the left side changes with those of rewards, the right does not.",
-          partial(shift_bound, keep=_below_one),
-          survives="density-ratio survives as printed for sigma >= 1, and with 5 ln(dT/delta) "
-          "for c_xi^2 for all sigma. " + _THEOREM_1,
-          sides="|G|^2; its bound"),
-    Claim("shift-bound-corrected", SECTION, "1670-1698", "D",
-          "the same times sigma^2 / (1 - c_s sqrt(f_s delta) / d)",
-          partial(shift_bound, corrected=True),
-          {"1.9 for 2": partial(shift_bound, corrected=True, factor=1.9)},
-          "The printed lines with aligned-gram-corrected."),
-    Claim("aligned-gram", SECTION, "1688-1760", "D",
-          "lambda_min(V^K) >= lambda_A d / 2 where lines 1687 and 1752 use it", aligned_gram,
-          {"without its factor 1/2": partial(aligned_gram, whole=True, keep=_right_covariance)},
-          "E_v speaks of V = V^K + B. Step (a) at line 1304 then drops E_v altogether, and over "
-          "all V^K > 0 the ratio has no bound; keep E_v until it is bounded.",
-          partial(aligned_gram, keep=_right_covariance),
-          survives="density-ratio-corrected: the lost factor is at most 1.19, which its slack "
-          "covers.",
-          sides="-lambda_min(V^K); -lambda_A d / 2, so that lambda_min is the smaller"),
-    Claim("aligned-gram-corrected", SECTION, "1688-1760", "D",
-          "lambda_min(V^K) >= (lambda_A d / 2)(1 - c_s sqrt(f_s delta) / d)",
-          partial(aligned_gram, corrected=True),
-          {"half of c_s": partial(aligned_gram, corrected=True, share=0.5)},
-          "Weyl, with |B| <= sigma^2 sqrt(f_s delta) / lambda_min^2."),
-    Claim("density-ratio", SECTION, "1582-1810", "D",
-          "the ratio of the densities of S and S^K is at most 1 + 6 sqrt(c_xi^2 c_s) sqrt(f_m "
-          "delta) + 6 (sqrt(c_xi^2 c_s c_1 d) + c_xi^2 c_s) sqrt(f_s delta)", density_ratio,
-          {"0.5 for 6, where sigma = 1": partial(density_ratio, six=0.5, keep=_one)},
-          "Under the law the model implies the exponent has 1 / sigma^2 (line 1494 lost it). So "
-          "the claim fails for small sigma, from about 0.6 down (as line 1885 uses it, from about "
-          "0.97 down); for sigma >= 1 it follows from the corrected one.",
-          partial(density_ratio, keep=_one),
-          survives=_THEOREM_1,
-          sides="the largest ratio; its bound"),
-    Claim("density-ratio-corrected", SECTION, "1582-1810", "D",
-          "the ratio is at most 1 + 6 sqrt(c^2 c_s delta (f_m + c_1 d f_s)) + c^2 c_s sqrt(f_s "
-          "delta), c^2 = 5 ln(dT/delta) for c_xi^2, in M as well, where V >= lambda_A d / 2",
-          density_ratio_corrected,
-          {"0.9 for 6": partial(density_ratio_corrected, six=0.9)},
-          "With c^2 = 5 ln(dT/delta), u = c sqrt(c_s (f_m + c_1 d f_s) delta) and v = c^2 c_s "
-          "sqrt(f_s delta) / 2, delta <= 1/M says 18 u^2 + 2 v^2 <= 1. Since c^2 >= 5 ln 6, kappa "
-          "= 1 / (1 - c_s sqrt(f_s delta) / d) <= 1.1875, and the exponent is at most "
-          "kappa (c_s (…) / d + sqrt(2) u + v) <= 1.711 u + 1.1875 v. exp of that less 1 + 6u + 2v "
-          "is convex, and not positive at the corners of u <= 1/sqrt(18), v <= 1/sqrt(2)."),
-    Claim("good-event-product", SECTION, "1874-1905", "D",
-          "(1 + c_s tau sqrt(f_s delta)) (1 + …) <= 1 + k_1, and the constants add to c_bad",
-          good_event_product,
-          {"11 for 12": partial(good_event_product, twelve=11.0),
-           "10 for 11 under c_bad": partial(good_event_product, eleven=10.0)},
-          "k_1 = p + 2q and pq <= q; tight at p = 1. The 6 c_xi^2 c_s of line 1805 is a misprint "
-          "for c_xi^2 c_s."),
-    Claim("delta-demands", SECTION, "1906-1965", "D",
-          "(i)-(iv) follow from delta <= 1/M, and (iii) from (iv)",
-          lambda level: [*demand_four(level), *delta_demands(level)],
-          {"9 for 18 in M": lambda level: demand_four(level, 9.0)},
-          "(iv) holds, tightly. (iii) fails for small sigma: (iv) gives sqrt(c_s (…)) <= 1 / (3 "
-          "c_xi), which is at most c_xi d only if 3 d c_xi^2 >= 1. (ii) holds as <=, not as < as "
-          "printed, at delta = 1/M; so does (i) for d = tau = 1.", demand_four,
-          survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2, where (iii) holds, for laws of "
-          "alignment-density-corrected.",
-          sides="sqrt(c_s (f_m + c_1 d f_s) delta); c_xi d, demand (iii)"),
-    Claim("delta-demands-corrected", SECTION, "1906-1965", "D",
-          "(i)-(iv), (i) and (ii) with <=, follow from delta <= 1/M with 5 ln(dT/delta) for c_xi^2",
-          lambda level: [*demand_four(level), *delta_demands(level, corrected=True)],
-          {"9 for 18 in M": lambda level: demand_four(level, 9.0),
-           "5 for 3 in (iv)": partial(delta_demands, corrected=True, three=5.0),
-           "sigma in c_xi": delta_demands},
-          "(iii) from (iv): 3 d c^2 >= 15 ln 3 > 1."),
-    Claim("log-bound", SECTION, "3617", "D", "x >= 4 a ln(2a) + 2b implies x >= a ln x + b",
-          log_bound, {"0.5 b for 2b": partial(log_bound, two=0.5)}),
-    Claim("m-tilde", SECTION, "1966-1985", "D",
-          "delta <= 1 / M-tilde implies delta <= 1 / M(delta)",
-          m_tilde_suffices, {"not raised to p": partial(m_tilde_suffices, raised=False)},
-          "The sentence of line 809, that M-tilde >= M, is false as delta goes to 0 (M grows "
-          "without bound); only the implication is used."),
-)  # fmt: skip
+    Claim(
+        "alignment-mean",
+        SECTION,
+        "1276-1445",
+        "I",
+        "mu-tilde and S^K(S^M) bring both learners to the same mean",
+        alignment_mean,
+        {"B (theta - mu) dropped": partial(alignment_mean, dropped=True)},
+    ),
+    Claim(
+        "noise-density",
+        SECTION,
+        "1494, 1586, 1607, 1829-1851",
+        "I",
+        "S given A has density exp(-|S|^2_{V^-1}/2) / sqrt((2 pi)^tau det V)",
+        noise_density,
+        {"pi for 2 pi, where d = tau": partial(noise_density, cases=_SQUARE, two=1.0)},
+        "The law is N(0, sigma^2 V) in d dimensions, as line 1390 says: sigma^2 and the "
+        "dimension are lost at line 1494. The constants cancel between two such densities, the "
+        "missing 1/sigma^2 in the exponent does not: see density-ratio and theorem-1.",
+        partial(noise_density, cases=_SQUARE),
+        survives="The lost constants cancel in the ratio of two such densities; the lost "
+        "1/sigma^2 does not. " + _THEOREM_1,
+        sides="difference of the logarithms of printed and true density at a point; rounding",
+    ),
+    Claim(
+        "noise-density-corrected",
+        SECTION,
+        "1494",
+        "I",
+        "S given A has density exp(-|S|^2_{V^-1}/(2 sigma^2)) / sqrt((2 pi sigma^2)^d det V)",
+        partial(noise_density, power="d", scaled=True),
+        {"tau for d": partial(noise_density, scaled=True)},
+    ),
+    Claim(
+        "noise-jacobian",
+        SECTION,
+        "1570",
+        "D",
+        "|det J_S| >= 1",
+        noise_jacobian,
+        {"V^K - B": partial(noise_jacobian, sign=-1)},
+    ),
+    Claim(
+        "shift-bound",
+        SECTION,
+        "1670-1698",
+        "D",
+        "|G|^2 in the norm of (V^K)^-1 is at most 2 c_s delta (f_m + c_1 d f_s) / d",
+        shift_bound,
+        {"0.5 for 2, where sigma = 0.9": partial(shift_bound, factor=0.5, keep=_below_one)},
+        "Two slips. Step (c), line 1688, loses sigma^2: 2 sigma^4 / (lambda_min^2 lambda_A d/2) "
+        "is 2 sigma^2 c_s / d. And E_v bounds V, not V^K = V - B (see aligned-gram). Units tell: "
+        "the left side changes with those of rewards, the right does not.",
+        partial(shift_bound, keep=_below_one),
+        survives="density-ratio survives as printed for sigma >= 1, and with 5 ln(dT/delta) "
+        "for c_xi^2 for all sigma. " + _THEOREM_1,
+        sides="|G|^2; its bound",
+    ),
+    Claim(
+        "shift-bound-corrected",
+        SECTION,
+        "1670-1698",
+        "D",
+        "the same times sigma^2 / (1 - c_s sqrt(f_s delta) / d)",
+        partial(shift_bound, corrected=True),
+        {"1.9 for 2": partial(shift_bound, corrected=True, factor=1.9)},
+        "The printed lines with aligned-gram-corrected.",
+    ),
+    Claim(
+        "aligned-gram",
+        SECTION,
+        "1688-1760",
+        "D",
+        "lambda_min(V^K) >= lambda_A d / 2 where lines 1687 and 1752 use it",
+        aligned_gram,
+        {"without its factor 1/2": partial(aligned_gram, whole=True, keep=_right_covariance)},
+        "E_v speaks of V = V^K + B. Step (a) at line 1304 then drops E_v altogether, and over "
+        "all V^K > 0 the ratio has no bound; keep E_v until it is bounded.",
+        partial(aligned_gram, keep=_right_covariance),
+        survives="density-ratio-corrected: the lost factor is at most 1.19, which its slack "
+        "covers.",
+        sides="-lambda_min(V^K); -lambda_A d / 2, so that lambda_min is the smaller",
+    ),
+    Claim(
+        "aligned-gram-corrected",
+        SECTION,
+        "1688-1760",
+        "D",
+        "lambda_min(V^K) >= (lambda_A d / 2)(1 - c_s sqrt(f_s delta) / d)",
+        partial(aligned_gram, corrected=True),
+        {"half of c_s": partial(aligned_gram, corrected=True, share=0.5)},
+        "Weyl, with |B| <= sigma^2 sqrt(f_s delta) / lambda_min^2.",
+    ),
+    Claim(
+        "density-ratio",
+        SECTION,
+        "1582-1810",
+        "D",
+        "the ratio of the densities of S and S^K is at most 1 + 6 sqrt(c_xi^2 c_s) sqrt(f_m "
+        "delta) + 6 (sqrt(c_xi^2 c_s c_1 d) + c_xi^2 c_s) sqrt(f_s delta)",
+        density_ratio,
+        {"0.5 for 6, where sigma = 1": partial(density_ratio, six=0.5, keep=_one)},
+        "Under the law the model implies the exponent has 1 / sigma^2 (line 1494 lost it). So "
+        "the claim fails for small sigma, from about 0.6 down (as line 1885 uses it, from about "
+        "0.97 down); for sigma >= 1 it follows from the corrected one.",
+        partial(density_ratio, keep=_one),
+        survives=_THEOREM_1,
+        sides="the largest ratio; its bound",
+    ),
+    Claim(
+        "density-ratio-corrected",
+        SECTION,
+        "1582-1810",
+        "D",
+        "the ratio is at most 1 + 6 sqrt(c^2 c_s delta (f_m + c_1 d f_s)) + c^2 c_s sqrt(f_s "
+        "delta), c^2 = 5 ln(dT/delta) for c_xi^2, in M as well, where V >= lambda_A d / 2",
+        density_ratio_corrected,
+        {"0.9 for 6": partial(density_ratio_corrected, six=0.9)},
+        "With c^2 = 5 ln(dT/delta), u = c sqrt(c_s (f_m + c_1 d f_s) delta) and v = c^2 c_s "
+        "sqrt(f_s delta) / 2, delta <= 1/M says 18 u^2 + 2 v^2 <= 1. Since c^2 >= 5 ln 6, kappa "
+        "= 1 / (1 - c_s sqrt(f_s delta) / d) <= 1.1875, and the exponent is at most "
+        "kappa (c_s (…) / d + sqrt(2) u + v) <= 1.711 u + 1.1875 v. exp of that less 1 + 6u + 2v "
+        "is convex, and not positive at the corners of u <= 1/sqrt(18), v <= 1/sqrt(2).",
+    ),
+    Claim(
+        "good-event-product",
+        SECTION,
+        "1874-1905",
+        "D",
+        "(1 + c_s tau sqrt(f_s delta)) (1 + …) <= 1 + k_1, and the constants add to c_bad",
+        good_event_product,
+        {
+            "11 for 12": partial(good_event_product, twelve=11.0),
+            "10 for 11 under c_bad": partial(good_event_product, eleven=10.0),
+        },
+        "k_1 = p + 2q and pq <= q; tight at p = 1. The 6 c_xi^2 c_s of line 1805 is a misprint "
+        "for c_xi^2 c_s.",
+    ),
+    Claim(
+        "delta-demands",
+        SECTION,
+        "1906-1965",
+        "D",
+        "(i)-(iv) follow from delta <= 1/M, and (iii) from (iv)",
+        lambda level: [*demand_four(level), *delta_demands(level)],
+        {"9 for 18 in M": lambda level: demand_four(level, 9.0)},
+        "(iv) holds, tightly. (iii) fails for small sigma: (iv) gives sqrt(c_s (…)) <= 1 / (3 "
+        "c_xi), which is at most c_xi d only if 3 d c_xi^2 >= 1. (ii) holds as <=, not as < as "
+        "printed, at delta = 1/M; so does (i) for d = tau = 1.",
+        demand_four,
+        survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2, where (iii) holds, for laws of "
+        "alignment-density-corrected.",
+        sides="sqrt(c_s (f_m + c_1 d f_s) delta); c_xi d, demand (iii)",
+    ),
+    Claim(
+        "delta-demands-corrected",
+        SECTION,
+        "1906-1965",
+        "D",
+        "(i)-(iv), (i) and (ii) with <=, follow from delta <= 1/M with 5 ln(dT/delta) for c_xi^2",
+        lambda level: [*demand_four(level), *delta_demands(level, corrected=True)],
+        {
+            "9 for 18 in M": lambda level: demand_four(level, 9.0),
+            "5 for 3 in (iv)": partial(delta_demands, corrected=True, three=5.0),
+            "sigma in c_xi": delta_demands,
+        },
+        "(iii) from (iv): 3 d c^2 >= 15 ln 3 > 1.",
+    ),
+    Claim(
+        "log-bound",
+        SECTION,
+        "3617",
+        "D",
+        "x >= 4 a ln(2a) + 2b implies x >= a ln x + b",
+        log_bound,
+        {"0.5 b for 2b": partial(log_bound, two=0.5)},
+    ),
+    Claim(
+        "m-tilde",
+        SECTION,
+        "1966-1985",
+        "D",
+        "delta <= 1 / M-tilde implies delta <= 1 / M(delta)",
+        m_tilde_suffices,
+        {"not raised to p": partial(m_tilde_suffices, raised=False)},
+        "The sentence of line 809, that M-tilde >= M, is false as delta goes to 0 (M grows "
+        "without bound); only the implication is used.",
+    ),
+)
 """Checks of this section."""

@@ -86,10 +86,17 @@ def as_json(found: list[Checked]) -> list[dict[str, Any]]:
     for one in found:
         verdict = asdict(one.verdict)
         verdict.pop("id")
-        row = {"id": one.claim.id, "group": _group(one.claim.id),
-               "section": one.claim.section, "kind": one.claim.kind,
-               "statement": one.claim.statement, "lines": one.claim.lines,
-               "remark": one.claim.remark, "survives": one.claim.survives,
-               "sides": one.claim.sides, **verdict}  # fmt: skip
+        row = {
+            "id": one.claim.id,
+            "group": _group(one.claim.id),
+            "section": one.claim.section,
+            "kind": one.claim.kind,
+            "statement": one.claim.statement,
+            "lines": one.claim.lines,
+            "remark": one.claim.remark,
+            "survives": one.claim.survives,
+            "sides": one.claim.sides,
+            **verdict,
+        }
         out.append({key: without_nan(value) for key, value in row.items()})
     return out

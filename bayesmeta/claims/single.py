@@ -17,7 +17,7 @@ from bayesmeta.checks import Array
 from bayesmeta.claims.edges import largest
 from bayesmeta.claims.verdict import Claim, Level, Point, equal, estimated
 from bayesmeta.theory import constants as c
-from bayesmeta.theory.constants import Regime
+from bayesmeta.theory.regime import Regime
 
 SECTION = "theorems"
 
@@ -50,16 +50,31 @@ def deviations(
 
 
 def _point(
-    level: Level, where: dict[str, Any], regime: Regime, tau: int, delta: float, off: Off,
-    known: Array, used: Array, corrected: bool, share: float = 1.0,
-) -> Point:  # fmt: skip
+    level: Level,
+    where: dict[str, Any],
+    regime: Regime,
+    tau: int,
+    delta: float,
+    off: Off,
+    known: Array,
+    used: Array,
+    corrected: bool,
+    share: float = 1.0,
+) -> Point:
     """Relative regret from independent values, with an interval that covers the error of R, too."""
     fm, fs = off.mean**2 / delta, off.cov**2 / delta
     k_1 = share * c.k_1(regime, tau, fm, fs, delta, corrected)
     mean = float(known.mean())
     bound = k_1 * mean + share * c.c_bad(regime, delta) * delta / math.sqrt(regime.dim)
-    where |= {"mean deviation": off.mean, "covariance deviation": off.cov, "tau": tau,
-              "T": regime.horizon, "delta": delta, "R": mean, "k_1": k_1}  # fmt: skip
+    where |= {
+        "mean deviation": off.mean,
+        "covariance deviation": off.cov,
+        "tau": tau,
+        "T": regime.horizon,
+        "delta": delta,
+        "R": mean,
+        "k_1": k_1,
+    }
     return estimated(where, used - known - k_1 * (known - mean), bound, level.size)
 
 
@@ -76,8 +91,9 @@ def _event(tau: int, horizon: int, delta: float) -> dict[str, float]:
     return {"P(E fails), at most": fails, "allowed": 9 * delta / horizon}
 
 
-def thompson(gram: Array, off: Array | float, wide: Array | float, low: float, sigma: float,
-             steps: int) -> Array:  # fmt: skip
+def thompson(
+    gram: Array, off: Array | float, wide: Array | float, low: float, sigma: float, steps: int
+) -> Array:
     """Regret of Thompson Sampling with N(off, wide) where the truth is N(0, low) and all of [-1, 1]
     is on offer, given V after exploration.
 
@@ -95,8 +111,15 @@ def thompson(gram: Array, off: Array | float, wide: Array | float, low: float, s
     return total
 
 
-def threshold(gram: Array, off: Array | float, wide: Array | float, low: float, sigma: float,
-              steps: int, least: float) -> Array:  # fmt: skip
+def threshold(
+    gram: Array,
+    off: Array | float,
+    wide: Array | float,
+    low: float,
+    sigma: float,
+    steps: int,
+    least: float,
+) -> Array:
     """The same of a quasi-Bayesian policy that is greedy where its posterior precision is at least
     what the true prior and V = ``least`` after exploration give, else plays the opposite."""
     total = np.zeros(np.broadcast(gram, off, wide).shape)
@@ -120,13 +143,31 @@ def theorem_1(
     for sigma in sigmas or level.pick((1.0, 1e-3), (3.0, 1.0, 0.1, 1e-2, 1e-3, 1e-4)):
         for ratio in level.pick((30.0,), (1.0, 10.0, 30.0, 100.0, 300.0)):
             low = ratio * sigma**2
-            regime = Regime(1, 10_000, horizon, sigma, 1.0, 1 / 3, low, low, 0.0)
+            regime = Regime.of(
+                dim=1,
+                horizon=horizon,
+                tasks=10_000,
+                noise_sd=sigma,
+                radius=1.0,
+                action_min=1 / 3,
+                prior_min=low,
+                prior_max=low,
+                mean_norm=0.0,
+            )
             known = thompson(gram, 0.0, low, low, sigma, horizon - tau)
             for off, product in deviations(regime, tau, delta, corrected):
                 used = thompson(gram, off.mean, low + off.cov, low, sigma, horizon - tau)
-                where = {"d": 1, "actions": "all of [-1, 1]", "policy": "Thompson Sampling",
-                         "lambda_A": 1 / 3, "sigma": sigma, "mu_*": 0.0, "Sigma_*": low,
-                         "delta M": product, **event}  # fmt: skip
+                where = {
+                    "d": 1,
+                    "actions": "all of [-1, 1]",
+                    "policy": "Thompson Sampling",
+                    "lambda_A": 1 / 3,
+                    "sigma": sigma,
+                    "mu_*": 0.0,
+                    "Sigma_*": low,
+                    "delta M": product,
+                    **event,
+                }
                 points.append(
                     _point(level, where, regime, tau, delta, off, known, used, corrected, share)
                 )
@@ -139,13 +180,34 @@ def theorem_1_threshold(level: Level, share: float = 1.0) -> list[Point]:
     rng = level.rng("theorem-1-threshold")
     tau, horizon, delta = 4, 40, 0.3
     gram = (rng.uniform(-1, 1, (level.pick(200_000, 1_000_000), tau)) ** 2).sum(axis=1)
-    regime, points = Regime(1, 10_000, horizon, 1.0, 1.0, 1 / 3, 1.0, 1.0, 0.0), []
+    regime, points = (
+        Regime.of(
+            dim=1,
+            horizon=horizon,
+            tasks=10_000,
+            noise_sd=1.0,
+            radius=1.0,
+            action_min=1 / 3,
+            prior_min=1.0,
+            prior_max=1.0,
+            mean_norm=0.0,
+        ),
+        [],
+    )
     known = threshold(gram, 0.0, 1.0, 1.0, 1.0, horizon - tau, 0.9)
     for off, product in deviations(regime, tau, delta, corrected=True):
         used = threshold(gram, off.mean, 1.0 + off.cov, 1.0, 1.0, horizon - tau, 0.9)
-        where = {"d": 1, "actions": "all of [-1, 1]", "policy": "threshold at V = 0.9",
-                 "lambda_A": 1 / 3, "sigma": 1.0, "mu_*": 0.0, "Sigma_*": 1.0,
-                 "delta M": product, **_event(tau, horizon, delta)}  # fmt: skip
+        where = {
+            "d": 1,
+            "actions": "all of [-1, 1]",
+            "policy": "threshold at V = 0.9",
+            "lambda_A": 1 / 3,
+            "sigma": 1.0,
+            "mu_*": 0.0,
+            "Sigma_*": 1.0,
+            "delta M": product,
+            **_event(tau, horizon, delta),
+        }
         points.append(_point(level, where, regime, tau, delta, off, known, used, True, share))
     return points
 
@@ -156,7 +218,17 @@ def several_dimensions(level: Level, corrected: bool = True) -> list[Point]:
     points = []
     for d in level.pick((2,), (2, 5)):
         rng, delta = level.rng(f"theorem-1/{d}"), 0.1
-        regime = Regime(d, 10_000, 10_000, 1.0, 1.0, 1 / (d + 2), 1.0, 1.0, 0.0)
+        regime = Regime.of(
+            dim=d,
+            horizon=10_000,
+            tasks=10_000,
+            noise_sd=1.0,
+            radius=1.0,
+            action_min=1 / (d + 2),
+            prior_min=1.0,
+            prior_max=1.0,
+            mean_norm=0.0,
+        )
         tau = math.ceil(c.gram_steps(regime, delta))
         regime = replace(regime, horizon=tau + 5)
         runs = level.pick(1000, 4000)
@@ -171,8 +243,15 @@ def several_dimensions(level: Level, corrected: bool = True) -> list[Point]:
         for off, product in deviations(regime, tau, delta, corrected):
             known = _play(Off(0.0, 0.0), draws, theta, noise, later)
             used = _play(off, draws, theta, noise, later)
-            where = {"d": d, "actions": "the whole ball", "policy": "Thompson Sampling",
-                     "sigma": 1.0, "mu_*": 0.0, "Sigma_*": "I", "delta M": product}  # fmt: skip
+            where = {
+                "d": d,
+                "actions": "the whole ball",
+                "policy": "Thompson Sampling",
+                "sigma": 1.0,
+                "mu_*": 0.0,
+                "Sigma_*": "I",
+                "delta M": product,
+            }
             points.append(_point(level, where, regime, tau, delta, off, known, used, corrected))
     return points
 
@@ -202,7 +281,17 @@ def theorem_1_shell(level: Level) -> list[Point]:
     the opposite. With the true prior it always is; with Sigma-hat = 1.003 it never is, whatever
     the actions. One step after tau = 100."""
     tau, delta, off = 100, 1e-4, Off(0.0, 0.003)
-    regime = Regime(1, 10_000, tau + 1, 1.0, 1.0, 0.999, 1.0, 1.0, 0.0)
+    regime = Regime.of(
+        dim=1,
+        horizon=tau + 1,
+        tasks=10_000,
+        noise_sd=1.0,
+        radius=1.0,
+        action_min=0.999,
+        prior_min=1.0,
+        prior_max=1.0,
+        mean_norm=0.0,
+    )
     product = delta * c.largest_m(regime, tau, 0.0, off.cov**2 / delta, delta)
     told_apart = 1 / (1 + off.cov) + tau < 1 + tau * (1 - 1e-6) ** 2
     if product > 1 or not told_apart:
@@ -211,8 +300,15 @@ def theorem_1_shell(level: Level) -> list[Point]:
     theta, noise = rng.standard_normal((2, level.pick(20_000, 200_000)))
     right = np.sign(tau * theta + math.sqrt(tau) * noise) == np.sign(theta)
     known, used = (2 * np.abs(theta) * wrong for wrong in (~right, right))
-    where = {"d": 1, "f_A": "uniform on 1 - 1e-6 <= |A| <= 1", "policy": "threshold", "sigma": 1.0,
-             "mu_*": 0.0, "Sigma_*": 1.0, "delta M": product}  # fmt: skip
+    where = {
+        "d": 1,
+        "f_A": "uniform on 1 - 1e-6 <= |A| <= 1",
+        "policy": "threshold",
+        "sigma": 1.0,
+        "mu_*": 0.0,
+        "Sigma_*": 1.0,
+        "delta M": product,
+    }
     found = _point(level, where, regime, tau, delta, off, known, used, False)
     return [found._replace(label="on a shell")]
 
@@ -221,10 +317,24 @@ def units(level: Level, corrected: bool = True) -> list[Point]:
     """k_1 does not change with the units of rewards (sigma, theta, mu and the root of Sigma times
     c), as relative regret over regret does not."""
     points = []
-    base = Regime(2, 1000, 2000, 0.5, 1.0, 0.2, 0.5, 2.0, 1.0)
+    base = Regime.of(
+        dim=2,
+        horizon=2000,
+        tasks=1000,
+        noise_sd=0.5,
+        radius=1.0,
+        action_min=0.2,
+        prior_min=0.5,
+        prior_max=2.0,
+        mean_norm=1.0,
+    )
     for factor in (1e-3, 0.1, 10.0, 1e3):
-        scaled = replace(base, noise_sd=0.5 * factor, prior_min=0.5 * factor**2,
-                         prior_max=2.0 * factor**2, mean_norm=factor)  # fmt: skip
+        scaled = base.changed(
+            noise_sd=0.5 * factor,
+            prior_min=0.5 * factor**2,
+            prior_max=2.0 * factor**2,
+            mean_norm=factor,
+        )
         values = [
             c.k_1(regime, 10, 1e-3 * unit**2, 1e-6 * unit**4, 0.01, corrected)
             for regime, unit in ((base, 1.0), (scaled, factor))
@@ -238,31 +348,47 @@ def _where_it_holds(level: Level) -> list[Point]:
 
 
 CLAIMS = (
-    Claim("theorem-1", SECTION, "226, 787-800", "E",
-          "relative regret <= k_1 E[R] + c_bad delta / sqrt(d)",
-          lambda level: [*theorem_1(level), *theorem_1_threshold(level),
-                         *theorem_1_shell(level)],
-          {"a thousandth of it, where sigma = 1": partial(theorem_1_threshold, share=1e-3)},
-          "False for small sigma: M and k_1 contain c_xi^2 = 5 sigma^2 ln(dT/delta), where the "
-          "density of the noise (line 1494) calls for 5 ln(dT/delta), and so change with the units "
-          "of rewards; for sigma >= 1 the corrected constants are smaller. And false, for a "
-          "contrived policy, where actions come from a thin shell (alignment-support).",
-          _where_it_holds,
-          survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2 in M and k_1, for laws of "
-          "alignment-density-corrected.",
-          sides="relative regret, with its interval; the bound"),
-    Claim("theorem-1-corrected", SECTION, "226, 787-800", "E",
-          "the same with 5 ln(dT/delta) for c_xi^2 in M and k_1, f_A as in "
-          "alignment-density-corrected",
-          lambda level: [*theorem_1(level, corrected=True), *theorem_1_threshold(level),
-                         *several_dimensions(level), *units(level)],
-          {"c_xi as printed": theorem_1, "on a shell": theorem_1_shell,
-           "units of c_xi as printed": partial(units, corrected=False),
-           "a thousandth of it": partial(theorem_1_threshold, share=1e-3)},
-          "For actions drawn anew at every step, a prior that does not depend on the task, and a "
-          "policy that sees the past only through its posterior. The paper's proof with E_v kept "
-          "until the ratio of densities is bounded, and "
-          "density-ratio-corrected, good-event-product, jacobian-bound and bad-event. Its slack is "
-          "large, even for a policy made to break it."),
-)  # fmt: skip
+    Claim(
+        "theorem-1",
+        SECTION,
+        "226, 787-800",
+        "E",
+        "relative regret <= k_1 E[R] + c_bad delta / sqrt(d)",
+        lambda level: [*theorem_1(level), *theorem_1_threshold(level), *theorem_1_shell(level)],
+        {"a thousandth of it, where sigma = 1": partial(theorem_1_threshold, share=1e-3)},
+        "False for small sigma: M and k_1 contain c_xi^2 = 5 sigma^2 ln(dT/delta), where the "
+        "density of the noise (line 1494) calls for 5 ln(dT/delta), and so change with the units "
+        "of rewards; for sigma >= 1 the corrected constants are smaller. And false, for a "
+        "contrived policy, where actions come from a thin shell (alignment-support).",
+        _where_it_holds,
+        survives="Theorem 1 with 5 ln(dT/delta) for c_xi^2 in M and k_1, for laws of "
+        "alignment-density-corrected.",
+        sides="relative regret, with its interval; the bound",
+    ),
+    Claim(
+        "theorem-1-corrected",
+        SECTION,
+        "226, 787-800",
+        "E",
+        "the same with 5 ln(dT/delta) for c_xi^2 in M and k_1, f_A as in "
+        "alignment-density-corrected",
+        lambda level: [
+            *theorem_1(level, corrected=True),
+            *theorem_1_threshold(level),
+            *several_dimensions(level),
+            *units(level),
+        ],
+        {
+            "c_xi as printed": theorem_1,
+            "on a shell": theorem_1_shell,
+            "units of c_xi as printed": partial(units, corrected=False),
+            "a thousandth of it": partial(theorem_1_threshold, share=1e-3),
+        },
+        "For actions drawn anew at every step, a prior that does not depend on the task, and a "
+        "policy that sees the past only through its posterior. The paper's proof with E_v kept "
+        "until the ratio of densities is bounded, and "
+        "density-ratio-corrected, good-event-product, jacobian-bound and bad-event. Its slack is "
+        "large, even for a policy made to break it.",
+    ),
+)
 """Checks of this section."""

@@ -21,8 +21,9 @@ def matrix_chernoff(level: Level, two: float = 2.0) -> list[Point]:
     whose smallest eigenvalue is 0 until all are met (inclusion and exclusion).
     """
     points = []
-    for n, p in level.pick(((1000, 0.5), (10**6, 1e-3)), ((20, 0.5), (1000, 0.5), (10**4, 0.1),
-                                                          (10**6, 1e-3))):  # fmt: skip
+    for n, p in level.pick(
+        ((1000, 0.5), (10**6, 1e-3)), ((20, 0.5), (1000, 0.5), (10**4, 0.1), (10**6, 1e-3))
+    ):
         for t in (0.0, 0.1, 0.5, 0.9):
             left = float(binom.logcdf(math.floor(t * n * p), n, p))
             right = -((1 - t) ** 2) * n * p / two
@@ -87,20 +88,47 @@ def vector_tail(level: Level, two: float = 2.0) -> list[Point]:
 
 
 CLAIMS = (
-    Claim("matrix-chernoff", SECTION, "3338-3350", "P",
-          "P(lambda_min <= t mu_min) <= d exp(-(1 - t)^2 mu_min / (2L))", matrix_chernoff,
-          {"1 for 2": partial(matrix_chernoff, two=1.0)}, "Tropp (2015), Theorem 5.1.1."),
-    Claim("matrix-hoeffding", SECTION, "3438-3458", "P",
-          "P(lambda_max(sum) >= t) <= d exp(-t^2 / (8 s^2))", matrix_hoeffding,
-          {"1 for 8": partial(matrix_hoeffding, eight=1.0)},
-          "True with 2 in place of 8 as well (Mackey et al. 2014)."),
-    Claim("vector-tail", SECTION, "3460-3475", "P",
-          "P(|Ax|^2 > s^2 (Tr S + 2 sqrt(Tr(S^2) t) + 2 |S| t)) <= exp(-t) for sub-Gaussian x",
-          vector_tail,
-          {"1 for 2 before t": partial(vector_tail, two=1.0)}, "Hsu, Kakade and Zhang (2012)."),
-    Claim("gaussian-tail", SECTION, "3477-3495", "P",
-          "(1/t - 1/t^3) phi(t) <= P(Z > t) <= phi(t) / t", gaussian_tail,
-          {"1/t^3 dropped": partial(gaussian_tail, cube=0.0),
-           "0.9 above": partial(gaussian_tail, upper=0.9)}),
-)  # fmt: skip
+    Claim(
+        "matrix-chernoff",
+        SECTION,
+        "3338-3350",
+        "P",
+        "P(lambda_min <= t mu_min) <= d exp(-(1 - t)^2 mu_min / (2L))",
+        matrix_chernoff,
+        {"1 for 2": partial(matrix_chernoff, two=1.0)},
+        "Tropp (2015), Theorem 5.1.1.",
+    ),
+    Claim(
+        "matrix-hoeffding",
+        SECTION,
+        "3438-3458",
+        "P",
+        "P(lambda_max(sum) >= t) <= d exp(-t^2 / (8 s^2))",
+        matrix_hoeffding,
+        {"1 for 8": partial(matrix_hoeffding, eight=1.0)},
+        "True with 2 in place of 8 as well (Mackey et al. 2014).",
+    ),
+    Claim(
+        "vector-tail",
+        SECTION,
+        "3460-3475",
+        "P",
+        "P(|Ax|^2 > s^2 (Tr S + 2 sqrt(Tr(S^2) t) + 2 |S| t)) <= exp(-t) for sub-Gaussian x",
+        vector_tail,
+        {"1 for 2 before t": partial(vector_tail, two=1.0)},
+        "Hsu, Kakade and Zhang (2012).",
+    ),
+    Claim(
+        "gaussian-tail",
+        SECTION,
+        "3477-3495",
+        "P",
+        "(1/t - 1/t^3) phi(t) <= P(Z > t) <= phi(t) / t",
+        gaussian_tail,
+        {
+            "1/t^3 dropped": partial(gaussian_tail, cube=0.0),
+            "0.9 above": partial(gaussian_tail, upper=0.9),
+        },
+    ),
+)
 """Checks of this section."""

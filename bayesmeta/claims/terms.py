@@ -201,70 +201,135 @@ def term_c_literal(level: Level, pole: bool = True, steps: int | None = None) ->
         mean = y + tau * math.log(2 / (2 + (math.log(tau) + y) / 2))  # log E[V^-1], at least
         far = math.log(4 / least * math.sqrt(2 * math.log(2 / delta)))
         near = tau * math.log(2 / (2 + (mean - 1) / 2))  # log P(V^-1 > E[V^-1]/e), at most
-        where = {"d": 1, "f_A": "1/(|r| (2 - ln|r|)^2) on [-1, 1]", "tau": tau, "n": 2,
-                 "delta": delta, "ln E[V^-1], at least": mean}  # fmt: skip
+        where = {
+            "d": 1,
+            "f_A": "1/(|r| (2 - ln|r|)^2) on [-1, 1]",
+            "tau": tau,
+            "n": 2,
+            "delta": delta,
+            "ln E[V^-1], at least": mean,
+        }
         fails = -math.expm1(near) if mean > far + 1 else 0.0
         points.append(exact(where, fails, delta))
     return points
 
 
 CLAIMS = (
-    Claim("empirical-covariance", SECTION, "2965-2985", "P",
-          "P(|S - Sigma| >= 32 s^2 max(sqrt(l), l)) <= delta for row-wise sub-Gaussian matrices",
-          lambda level: [*empirical_covariance(level), *repeated_rows(level)],
-          {"0.5 for 32": partial(empirical_covariance, constant=0.5)},
-          "The lemma does not ask the rows to be independent, and fails where they are not: one "
-          "row repeated. The work it is cited from means independent rows; the paper applies it to "
-          "repeated ones, for term B (line 2983), so it is the same slip as term-b. With "
-          "independent rows it holds.", empirical_covariance,
-          survives="Everything that uses it with independent rows (term A). Its use for term B "
-          "does not survive.",
-          sides="probability of exceeding the bound; delta"),
-    Claim("empirical-covariance-corrected", SECTION, "2965-2985", "P",
-          "the same for independent rows", empirical_covariance,
-          {"0.5 for 32": partial(empirical_covariance, constant=0.5),
-           "rows dependent": repeated_rows},
-          "Z^2 - E Z^2 is sub-exponential with 16 s^2; Bernstein, and a net of 9^d points."),
-    Claim("term-a", SECTION, "3211-3219", "P",
-          "term A is at most 32 s2 sqrt((5d + 2 ln(1/eta))/(n-1)) with probability 1 - 2 eta",
-          term_a, {"0.5 for 32": partial(term_a, constant=0.5)},
-          "Sigma read as its expectation given E_v: without an event E[V^-1] may be infinite."),
-    Claim("term-b", SECTION, "3220-3227", "P",
-          "term B is at most 32 s2/(n-1) sqrt((5d + 2 ln(1/eta))/(n-1)) with probability 1 - 6 eta",
-          term_b, {"1 for 32, at the first n": partial(term_b, constant=1.0, first=True)},
-          "Line 2983 applies the lemma on empirical covariances to n - 1 copies of one vector, "
-          "mu-hat - mu. (n-1) times the left side does not shrink: it is |Y Y' - Sigma| for a "
-          "single Gaussian Y. It fails where the paper uses it: with eta = 1/(dnT), for d = 5 and "
-          "10 at the first n that Lemma M-QB allows.", partial(term_b, first=True),
-          survives="covariance-error, event-covariance and Lemma M-QB survive with their printed "
-          "constants, and so does their use for Theorem 2.",
-          sides="probability of exceeding the bound; 6 eta"),
-    Claim("term-b-corrected", SECTION, "3220-3227", "P",
-          "term B is at most s2 (d + 2 sqrt(d ln(1/eta)) + 2 ln(1/eta))/(n-1) with probability "
-          "1 - eta", term_b_corrected, {"0.5 for 2": partial(term_b_corrected, two=0.5)}),
-    Claim("term-c", SECTION, "3159-3196", "P",
-          "term C is at most 4 sigma^2/(lambda_A d) sqrt((2 ln d + 2 ln(2/delta))/(n-1)) with "
-          "probability 1 - delta given E_v", term_c, {"0.1 for 4": partial(term_c, four=0.1)},
-          "As its proof and its use have it, given E_v and with E[V^-1 | E_v]; the statement "
-          "itself names no event (see term-c-literal). It is not needed: given the actions, term C "
-          "cancels against a part of term A."),
-    Claim("term-c-literal", SECTION, "3159-3196", "P", "the same without an event, as it stands",
-          term_c_literal, {"a single action": partial(term_c_literal, pole=False, steps=1)},
-          "For laws of Assumption 1 with a pole at 0 E[V^-1] is infinite for every tau, and so is "
-          "the left side, always. (For uniform actions it fails only for tiny delta: the bound "
-          "grows like sqrt(ln(1/delta)), while V^-1 has polynomial tails.)",
-          partial(term_c_literal, pole=False),
-          survives="Everything: the lemma is used given E_v only (and can be done without).",
-          sides="probability of exceeding the bound; delta"),
-    Claim("covariance-error", SECTION, "3199-3250", "P",
-          "|Sigma-hat - Sigma_*| <= 50 s2 sqrt((5d + 2 ln(1/eta))/(n-1)), probability 1 - 6 eta",
-          covariance_error, {"1 for 50": partial(covariance_error, constant=1.0)},
-          "True although term B is not: the corrected term B leaves about 42.6 <= 50."),
-    Claim("covariance-error-sharp", SECTION, "3199-3250", "P",
-          "|Sigma-hat - Sigma_*| <= 8 s2 sqrt((5d + 2 ln(1/eta))/(n-1)), probability 1 - 3 eta",
-          partial(covariance_error, constant=8.0, share=3.0),
-          {"1 for 8": partial(covariance_error, constant=1.0, share=3.0)},
-          "Given the actions, Sigma-hat - Sigma_* = (m/(m-1))(A - B), without term C; a net of 9^d "
-          "directions, and term-b-corrected."),
-)  # fmt: skip
+    Claim(
+        "empirical-covariance",
+        SECTION,
+        "2965-2985",
+        "P",
+        "P(|S - Sigma| >= 32 s^2 max(sqrt(l), l)) <= delta for row-wise sub-Gaussian matrices",
+        lambda level: [*empirical_covariance(level), *repeated_rows(level)],
+        {"0.5 for 32": partial(empirical_covariance, constant=0.5)},
+        "The lemma does not ask the rows to be independent, and fails where they are not: one "
+        "row repeated. The work it is cited from means independent rows; the paper applies it to "
+        "repeated ones, for term B (line 2983), so it is the same slip as term-b. With "
+        "independent rows it holds.",
+        empirical_covariance,
+        survives="Everything that uses it with independent rows (term A). Its use for term B "
+        "does not survive.",
+        sides="probability of exceeding the bound; delta",
+    ),
+    Claim(
+        "empirical-covariance-corrected",
+        SECTION,
+        "2965-2985",
+        "P",
+        "the same for independent rows",
+        empirical_covariance,
+        {
+            "0.5 for 32": partial(empirical_covariance, constant=0.5),
+            "rows dependent": repeated_rows,
+        },
+        "Z^2 - E Z^2 is sub-exponential with 16 s^2; Bernstein, and a net of 9^d points.",
+    ),
+    Claim(
+        "term-a",
+        SECTION,
+        "3211-3219",
+        "P",
+        "term A is at most 32 s2 sqrt((5d + 2 ln(1/eta))/(n-1)) with probability 1 - 2 eta",
+        term_a,
+        {"0.5 for 32": partial(term_a, constant=0.5)},
+        "Sigma read as its expectation given E_v: without an event E[V^-1] may be infinite.",
+    ),
+    Claim(
+        "term-b",
+        SECTION,
+        "3220-3227",
+        "P",
+        "term B is at most 32 s2/(n-1) sqrt((5d + 2 ln(1/eta))/(n-1)) with probability 1 - 6 eta",
+        term_b,
+        {"1 for 32, at the first n": partial(term_b, constant=1.0, first=True)},
+        "Line 2983 applies the lemma on empirical covariances to n - 1 copies of one vector, "
+        "mu-hat - mu. (n-1) times the left side does not shrink: it is |Y Y' - Sigma| for a "
+        "single Gaussian Y. It fails where the paper uses it: with eta = 1/(dnT), for d = 5 and "
+        "10 at the first n that Lemma M-QB allows.",
+        partial(term_b, first=True),
+        survives="covariance-error, event-covariance and Lemma M-QB survive with their printed "
+        "constants, and so does their use for Theorem 2.",
+        sides="probability of exceeding the bound; 6 eta",
+    ),
+    Claim(
+        "term-b-corrected",
+        SECTION,
+        "3220-3227",
+        "P",
+        "term B is at most s2 (d + 2 sqrt(d ln(1/eta)) + 2 ln(1/eta))/(n-1) with probability "
+        "1 - eta",
+        term_b_corrected,
+        {"0.5 for 2": partial(term_b_corrected, two=0.5)},
+    ),
+    Claim(
+        "term-c",
+        SECTION,
+        "3159-3196",
+        "P",
+        "term C is at most 4 sigma^2/(lambda_A d) sqrt((2 ln d + 2 ln(2/delta))/(n-1)) with "
+        "probability 1 - delta given E_v",
+        term_c,
+        {"0.1 for 4": partial(term_c, four=0.1)},
+        "As its proof and its use have it, given E_v and with E[V^-1 | E_v]; the statement "
+        "itself names no event (see term-c-literal). It is not needed: given the actions, term C "
+        "cancels against a part of term A.",
+    ),
+    Claim(
+        "term-c-literal",
+        SECTION,
+        "3159-3196",
+        "P",
+        "the same without an event, as it stands",
+        term_c_literal,
+        {"a single action": partial(term_c_literal, pole=False, steps=1)},
+        "For laws of Assumption 1 with a pole at 0 E[V^-1] is infinite for every tau, and so is "
+        "the left side, always. (For uniform actions it fails only for tiny delta: the bound "
+        "grows like sqrt(ln(1/delta)), while V^-1 has polynomial tails.)",
+        partial(term_c_literal, pole=False),
+        survives="Everything: the lemma is used given E_v only (and can be done without).",
+        sides="probability of exceeding the bound; delta",
+    ),
+    Claim(
+        "covariance-error",
+        SECTION,
+        "3199-3250",
+        "P",
+        "|Sigma-hat - Sigma_*| <= 50 s2 sqrt((5d + 2 ln(1/eta))/(n-1)), probability 1 - 6 eta",
+        covariance_error,
+        {"1 for 50": partial(covariance_error, constant=1.0)},
+        "True although term B is not: the corrected term B leaves about 42.6 <= 50.",
+    ),
+    Claim(
+        "covariance-error-sharp",
+        SECTION,
+        "3199-3250",
+        "P",
+        "|Sigma-hat - Sigma_*| <= 8 s2 sqrt((5d + 2 ln(1/eta))/(n-1)), probability 1 - 3 eta",
+        partial(covariance_error, constant=8.0, share=3.0),
+        {"1 for 8": partial(covariance_error, constant=1.0, share=3.0)},
+        "Given the actions, Sigma-hat - Sigma_* = (m/(m-1))(A - B), without term C; a net of 9^d "
+        "directions, and term-b-corrected.",
+    ),
+)
 """Checks of this section."""

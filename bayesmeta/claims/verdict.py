@@ -160,9 +160,16 @@ def judge(claim_id: str, points: list[Point]) -> Verdict:
     shown = [_counterexample(point) for point in first_ones]
     loose = [point.loose for point in points if point.loose is not None]
     return Verdict(
-        claim_id, outcome, why, worst.slack, min(loose, default=None), worst.where,
-        shown[0] if shown else None, shown[1:], len(points),
-    )  # fmt: skip
+        claim_id,
+        outcome,
+        why,
+        worst.slack,
+        min(loose, default=None),
+        worst.where,
+        shown[0] if shown else None,
+        shown[1:],
+        len(points),
+    )
 
 
 def _counterexample(point: Point) -> dict[str, Any]:
@@ -184,9 +191,7 @@ def counted(
     from scipy.stats import beta
 
     low = 0.0 if failures == 0 else float(beta.ppf(size / 2, failures, trials - failures + 1))
-    high = 1.0 if failures == trials else float(
-        beta.isf(size / 2, failures + 1, trials - failures)
-    )  # fmt: skip
+    high = 1.0 if failures == trials else float(beta.isf(size / 2, failures + 1, trials - failures))
     return Point(where, failures / trials, allowed, low, high, (failures, trials), allowed >= 1)
 
 
