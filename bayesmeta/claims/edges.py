@@ -1,19 +1,17 @@
-"""The edge of all events of Theorem 1, where its constants are decided (lines 1582-1965)."""
+"""The edge of all events of Theorem 1, where its constants are decided."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
-from typing import Any
 
-from bayesmeta.claims.verdict import Level
+from bayesmeta.claims.regimes import isotropic
+from bayesmeta.claims.verdict import Level, Where
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.regime import Regime
-
-Where = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -47,18 +45,15 @@ class Edge:
             "covariance deviation": self.cov,
         }
 
-    @property
+    @cached_property
     def regime(self) -> Regime:
-        return Regime.of(
+        return isotropic(
             dim=self.dim,
             horizon=self.horizon,
             tasks=2,
             noise_sd=self.sigma,
-            radius=1.0,
             action_min=self.action_min,
-            prior_min=self.low,
-            prior_max=self.low,
-            mean_norm=0.0,
+            prior=self.low,
         )
 
     @property

@@ -25,12 +25,11 @@ def figure_slack(rows: Sequence[dict[str, Any]]) -> Figure:
     crosses left of the line are violated claims."""
     from matplotlib.figure import Figure
 
-    ours = ("-corrected", "-sharp", "-literal")
     shown = [
         row
         for row in rows
         if row["kind"] in "DPE"
-        and not row["id"].endswith(ours)
+        and row["group"] == "printed"
         and row["section"] != "experiment"  # orderings
         and row["loose_by"] is not None
     ]
