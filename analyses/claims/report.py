@@ -96,7 +96,7 @@ def failed(row: Row, rows: dict[str, Row]) -> str:
     )
     lines += [f"*In another way:* {example(other)}" for other in row["others"]]
     lines += [f"*Where it goes wrong:* {row['remark']}", f"*What survives:* {row['survives']}"]
-    better = rows.get(f"{row['id']}-corrected")
+    better = next((one for one in rows.values() if one["corrects"] == row["id"]), None)
     if better is not None:
         lines.append(
             f"*Corrected:* {better['statement']}"

@@ -129,6 +129,9 @@ def _explain(console: Console, one: Checked) -> None:
 
     claim, verdict = one.claim, one.verdict
     console.print(f"\n[bold]{claim.id}[/]: {escape(claim.statement)}")
+    for relation in ("corrects", "sharpens", "reads_literally"):
+        if getattr(claim, relation):
+            console.print(f"  {relation.replace('_', ' ')}: {getattr(claim, relation)}")
     console.print(f"  printed in: {escape(claim.where)}")
     console.print(f"  printed: “{escape(claim.quote)}”", highlight=False)
     examples = [] if verdict.counterexample is None else [verdict.counterexample, *verdict.others]
