@@ -84,7 +84,7 @@ class Edge:
         return c.c_xi(self.regime, self.delta, corrected)
 
     def delta_m(self, corrected: bool = False) -> float:
-        """delta M: at most 1 where Theorem 1 speaks."""
+        """delta M: at most 1 where Theorem 1 applies."""
         fm, fs = self.mean**2 / self.delta, self.cov**2 / self.delta
         return self.delta * c.largest_m(self.regime, self.tau, fm, fs, self.delta, corrected)
 
@@ -107,7 +107,7 @@ class Edge:
 
 
 def all_edges(level: Level, corrected: bool = False) -> list[Edge]:
-    """From the simple to the rest, each as far from the truth as delta <= 1/M allows."""
+    """All edges, the simple ones first, each as far from the truth as delta <= 1/M allows."""
     return _edges(level.quick, corrected)
 
 
@@ -148,7 +148,7 @@ def _at_the_edge(blank: Edge, share: float, corrected: bool) -> Edge | None:
 
 
 def largest(holds: Callable[[float], bool], top: float) -> float:
-    """The largest number for which ``holds``, which does at 0 and then no more."""
+    """The largest number for which ``holds`` is true; it must be true below it, false above it."""
     while holds(top):
         top *= 10
     low, high = 0.0, top

@@ -154,6 +154,6 @@ def _stopped(level: Level, peeking: bool = False) -> Errors:
     ),
 )
 def ols_stopping(level: Level, peeking: bool = False) -> list[Point]:
-    """Mean and covariance of the errors where exploration stops at the rule of Section 6."""
+    """Mean and covariance of the errors where exploration stops by the rule of the experiment."""
     errors = _stopped(level, peeking)
     return [*_centred(level, errors), *_white(level, errors)]

@@ -197,10 +197,10 @@ def growth(level: Level, value: str, rate: float, growing: bool) -> list[Point]:
     mutations={"rate 1, a growing": {"rate": 1.0, "growing": True}},
     holds_at={"growing": True},
     remark=(
-        "Printed is the rate alone, all other constants fixed. But lambda_A <= a^2/d: "
-        "with a fixed c_s and tau grow with d, and k_2 like d^(5/2). (With lambda_A "
-        "fixed as well the formula gives 3/2, for d <= a^2/lambda_A; beyond that no "
-        "law of actions is left.)"
+        "The paper prints only the rate, with all other constants fixed. But lambda_A "
+        "<= a^2/d: with a fixed, c_s and tau grow with d, and k_2 grows like d^(5/2). "
+        "(With lambda_A fixed as well the formula gives 3/2, for d <= a^2/lambda_A; for "
+        "larger d no law of actions has that lambda_A.)"
     ),
     survives=(
         "The rate d^(5/2) sqrt(NT) of Theorem 2 survives where a grows like sqrt(d) "
@@ -234,8 +234,8 @@ def k2_growth_corrected(level: Level, rate: float = 1.5) -> list[Point]:
     lines="460",
     mutations={"rate 2, a growing": {"rate": 2.0, "growing": True}},
     holds_at={"growing": True},
-    remark="As for k2-growth; with a fixed: d^5.",
-    survives="N_0 of order d^3 survives there; with a fixed it is larger by d^2.",
+    remark="As for k2-growth: with a fixed, N_0 grows like d^5.",
+    survives="N_0 of order d^3 where a grows like sqrt(d); with a fixed it is larger by d^2.",
     sides="the exponent of d; 3 and 0.05 for lower orders",
 )
 def n0_growth(level: Level, rate: float = 3.0, growing: bool = False) -> list[Point]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from bayesmeta.checks import Array
 from bayesmeta.claims.edges import largest
-from bayesmeta.claims.verdict import Level, Point, estimated
+from bayesmeta.claims.verdict import Level, Point, Where, estimated
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.regime import Regime
 
@@ -46,17 +46,19 @@ def deviations(
 
 def relative_regret(
     level: Level,
-    where: dict[str, Any],
+    where: Where,
     regime: Regime,
     tau: int,
     delta: float,
     off: Off,
     known: Array,
     used: Array,
+    *,
     corrected: bool,
     share: float = 1.0,
 ) -> Point:
-    """Relative regret from independent values, with an interval that covers the error of R, too."""
+    """Relative regret, from the independent regrets with the ``known`` prior and with the one
+    ``used``, against ``share`` of Theorem 1's bound; the interval covers the error of R, too."""
     fm, fs = off.mean**2 / delta, off.cov**2 / delta
     k_1 = share * c.k_1(regime, tau, fm, fs, delta, corrected)
     mean = float(known.mean())

@@ -28,7 +28,7 @@ def _wider(rng: np.random.Generator, d: int, rank: int | None = None) -> tuple[A
     mutations={"reversed": {"reverse": True}},
 )
 def inverse_order(level: Level, reverse: bool = False) -> list[Point]:
-    """A >= B iff B^-1 >= A^-1: also where A >= B fails, in one direction, the inverses fail."""
+    """A >= B iff B^-1 >= A^-1; the converse by matrices where A >= B fails in one direction."""
     points = []
     for where, rng in drawn_cases(level, "inverse-order"):
         a, b = _wider(rng, where["d"])

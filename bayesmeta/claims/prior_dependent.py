@@ -108,7 +108,7 @@ def two_arms(level: Level, share: float = 1.0) -> list[Point]:
 
 
 def in_section_6(level: Level) -> list[Point]:
-    """Regret of KTS in a task of Section 6 (d = 5), in the recorded runs, against the brackets."""
+    """Regret of KTS in a task of the experiment (d = 5), as recorded, against the brackets."""
     recorded, regime = section_6(), bounds.regime_of(paper_family(), 10_000)
     values = np.array(recorded["total"]["KTS"]) * recorded["unit"] / recorded["tasks"]
     return [

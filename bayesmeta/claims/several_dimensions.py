@@ -64,6 +64,8 @@ def several_dimensions(level: Level, corrected: bool = True) -> list[Point]:
                 "delta M": product,
             }
             points.append(
-                relative_regret(level, where, regime, tau, delta, off, known, used, corrected)
+                relative_regret(
+                    level, where, regime, tau, delta, off, known, used, corrected=corrected
+                )
             )
     return points

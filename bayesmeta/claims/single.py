@@ -52,7 +52,16 @@ def theorem_1(
                 }
                 points.append(
                     relative_regret(
-                        level, where, regime, tau, delta, off, known, used, corrected, share
+                        level,
+                        where,
+                        regime,
+                        tau,
+                        delta,
+                        off,
+                        known,
+                        used,
+                        corrected=corrected,
+                        share=share,
                     )
                 )
     return points
@@ -83,7 +92,18 @@ def theorem_1_threshold(level: Level, share: float = 1.0) -> list[Point]:
             **failing_events(tau, horizon, delta),
         }
         points.append(
-            relative_regret(level, where, regime, tau, delta, off, known, used, True, share)
+            relative_regret(
+                level,
+                where,
+                regime,
+                tau,
+                delta,
+                off,
+                known,
+                used,
+                corrected=True,
+                share=share,
+            )
         )
     return points
 
@@ -112,7 +132,7 @@ def theorem_1_shell(level: Level) -> list[Point]:
         "Sigma_*": 1.0,
         "delta M": product,
     }
-    found = relative_regret(level, where, regime, tau, delta, off, known, used, False)
+    found = relative_regret(level, where, regime, tau, delta, off, known, used, corrected=False)
     return [found._replace(label="on a shell")]
 
 

@@ -28,11 +28,11 @@ class Level(NamedTuple):
     size: float
 
     def rng(self, name: str) -> np.random.Generator:
-        """The random numbers of a check; the same for the same seed, whatever else is checked."""
+        """The random numbers of a check: they depend on the seed and the name alone."""
         return stream(self.seed, f"claims/{name}")
 
     def pick[T](self, few: T, many: T) -> T:
-        """One for quick, one for full."""
+        """``few`` for a quick check, ``many`` for a full one."""
         return few if self.quick else many
 
 
@@ -109,7 +109,7 @@ class Verdict:
 
 
 def judge(claim_id: str, points: list[Point]) -> Verdict:
-    """Violated where one point is, which is named; undecided where one is, or all are vacuous.
+    """The verdict of all points: violated if one is, undecided if one is or if all are vacuous.
 
     The counterexample is the first of the violated points: checks go from the simple to the rest.
     """

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,8 @@ def _check(options: argparse.Namespace) -> int:
     from bayesmeta.runner.progress import progress_bar
 
     names = _names(options)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # quotations have letters that ASCII lacks
     with progress_bar("checking", "claims", len(names)) as show:
         found = check_claims(names, quick=not options.full, seed=options.seed, progress=show)
     console = Console()

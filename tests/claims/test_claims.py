@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -212,6 +215,15 @@ def test_check_command(
     monkeypatch.setattr("bayesmeta.claims.run.recorded", lambda quick: other)
     assert run("check", "--only", *names) == 1
     assert "changed: term-b was holds, is violated" in capsys.readouterr().out
+
+
+def test_a_terminal_without_greek_letters() -> None:
+    """Letters of a quotation that cannot be shown are replaced; the command does not fail."""
+    command = [sys.executable, "-m", "bayesmeta.cli", "check", "--only", "widening"]
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "above eq. (12), Section 4" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
