@@ -11,52 +11,24 @@ from bayesmeta.actions import ActionSet, UniformBall
 from bayesmeta.checks import Array, InputError, of_type, real, whole
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.draw import best_rewards
+from bayesmeta.theory.regime import Bounds, Regime
+
+__all__ = ["Bounds", "Setting", "Task", "TaskFamily", "paper_family"]
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """What a learner is told of the family: the known constants of Assumptions 1-3.
-
-    ``radius`` is a, ``action_min`` the lower bound of lambda_min(Sigma_A), ``prior_min`` and
-    ``prior_max`` the bounds on the eigenvalues of Sigma_*, ``mean_norm`` the bound m on |mu_*|.
-    """
-
-    radius: float
-    action_min: float
-    prior_min: float
-    prior_max: float
-    mean_norm: float
-
-    def __post_init__(self) -> None:
-        for name in ("radius", "action_min", "prior_min", "prior_max", "mean_norm"):
-            object.__setattr__(self, name, real(name, getattr(self, name), least=0.0))
-        if self.prior_min > self.prior_max:
-            raise InputError(
-                f"prior_min ({self.prior_min:g}) must not exceed prior_max ({self.prior_max:g})"
-            )
-
-
-@dataclass(frozen=True)
-class Setting:
-    """All a learner may know before its first task; ``truth`` is for oracles alone.
+class Setting(Regime):
+    """All a learner may know before its first task: the numbers of a ``Regime`` and, for oracles
+    alone, the ``truth``.
 
     ``ball`` is the radius of the ball where the whole ball is on offer at every step.
     """
 
-    dim: int
-    horizon: int
-    tasks: int
-    noise_sd: float
-    bounds: Bounds
     truth: GaussianPrior | None = None
     ball: float | None = None
 
     def __post_init__(self) -> None:
-        whole("dim", self.dim, least=1)
-        whole("horizon", self.horizon, least=1)
-        whole("tasks", self.tasks, least=1)
-        object.__setattr__(self, "noise_sd", real("noise_sd", self.noise_sd, above=0.0))
-        of_type("bounds", self.bounds, Bounds, "use Bounds(radius=…, action_min=…, …)")
+        super().__post_init__()
         if self.ball is not None:
             object.__setattr__(self, "ball", real("ball", self.ball, above=0.0))
         if self.truth is not None and self.truth.dim != self.dim:

@@ -9,9 +9,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from bayesmeta.claims.claim import declared_in
 
 import bayesmeta as bm
+from bayesmeta.claims.claim import declared_in
 from bayesmeta.claims.verdict import Level, judge
 from tests.helpers import ROOT, Problem
 

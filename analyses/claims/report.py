@@ -96,11 +96,7 @@ def example(found: Row | None) -> str:
 
 def corrections(rows: Sequence[Row]) -> dict[str, Row]:
     """Our corrected versions, by the id of what they correct."""
-    named = {row["corrects"]: row for row in rows if row.get("corrects")}
-    if named:
-        return named
-    ids = {row["id"]: row for row in rows}  # a record of before claims named what they correct
-    return {name: ids[f"{name}-corrected"] for name in ids if f"{name}-corrected" in ids}
+    return {row["corrects"]: row for row in rows if row.get("corrects")}
 
 
 def as_csv(rows: Sequence[Row]) -> str:

@@ -1,19 +1,17 @@
-"""The edge of all events of Theorem 1, where its constants are decided (lines 1582-1965)."""
+"""The edge of all events of Theorem 1, where its constants are decided."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import product
-from typing import Any
 
-from bayesmeta.claims.verdict import Level
+from bayesmeta.claims.regimes import isotropic
+from bayesmeta.claims.verdict import Level, Where
 from bayesmeta.theory import constants as c
-from bayesmeta.theory.constants import Regime
-
-Where = dict[str, Any]
+from bayesmeta.theory.regime import Regime
 
 
 @dataclass(frozen=True)
@@ -35,15 +33,28 @@ class Edge:
 
     @property
     def where(self) -> Where:
-        return {"d": self.dim, "sigma": self.sigma, "Sigma_*": self.low,
-                "lambda_A": self.action_min, "tau": self.tau, "T": self.horizon,
-                "delta": self.delta, "mean deviation": self.mean,
-                "covariance deviation": self.cov}  # fmt: skip
+        return {
+            "d": self.dim,
+            "sigma": self.sigma,
+            "Sigma_*": self.low,
+            "lambda_A": self.action_min,
+            "tau": self.tau,
+            "T": self.horizon,
+            "delta": self.delta,
+            "mean deviation": self.mean,
+            "covariance deviation": self.cov,
+        }
 
-    @property
+    @cached_property
     def regime(self) -> Regime:
-        return Regime(self.dim, 2, self.horizon, self.sigma, 1.0, self.action_min, self.low,
-                      self.low, 0.0)  # fmt: skip
+        return isotropic(
+            dim=self.dim,
+            horizon=self.horizon,
+            tasks=2,
+            noise_sd=self.sigma,
+            action_min=self.action_min,
+            prior=self.low,
+        )
 
     @property
     def c_s(self) -> float:
@@ -73,7 +84,7 @@ class Edge:
         return c.c_xi(self.regime, self.delta, corrected)
 
     def delta_m(self, corrected: bool = False) -> float:
-        """delta M: at most 1 where Theorem 1 speaks."""
+        """delta M: at most 1 where Theorem 1 applies."""
         fm, fs = self.mean**2 / self.delta, self.cov**2 / self.delta
         return self.delta * c.largest_m(self.regime, self.tau, fm, fs, self.delta, corrected)
 
@@ -96,7 +107,7 @@ class Edge:
 
 
 def all_edges(level: Level, corrected: bool = False) -> list[Edge]:
-    """From the simple to the rest, each as far from the truth as delta <= 1/M allows."""
+    """All edges, the simple ones first, each as far from the truth as delta <= 1/M allows."""
     return _edges(level.quick, corrected)
 
 
@@ -137,7 +148,7 @@ def _at_the_edge(blank: Edge, share: float, corrected: bool) -> Edge | None:
 
 
 def largest(holds: Callable[[float], bool], top: float) -> float:
-    """The largest number for which ``holds``, which does at 0 and then no more."""
+    """The largest number for which ``holds`` is true; it must be true below it, false above it."""
     while holds(top):
         top *= 10
     low, high = 0.0, top

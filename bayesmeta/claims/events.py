@@ -1,17 +1,14 @@
-"""The events of the proof: of theta, of the gram, of the noise (lines 196-220, 1457, 3353)."""
+"""The events of the proof: of theta, of the gram, of the noise, eqs. (5) and (41)."""
 
 from __future__ import annotations
 
 import math
-from functools import partial
 
 from scipy.special import comb, erfc
 from scipy.stats import chi2
 
-from bayesmeta.claims.verdict import Claim, Level, Point, exact
-
-SECTION = "events"
-DIMS = (1, 2, 5, 10)
+from bayesmeta.claims.claim import Kind, Section, claim
+from bayesmeta.claims.verdict import DIMS, Level, Point, exact
 
 
 def _grid(level: Level) -> list[tuple[int, int, float]]:
@@ -21,6 +18,17 @@ def _grid(level: Level) -> list[tuple[int, int, float]]:
     return [(d, t, delta) for d in DIMS for t in horizons for delta in deltas]
 
 
+@claim(
+    id="event-theta",
+    kind=Kind.PROBABILITY,
+    section=Section.EVENTS,
+    where="event E_θ of eq. (5), Section 3; its probability in Appendix C",
+    quote="we have that P(E_θ) > 1 - δ/(dT)",
+    statement="P(E_theta) > 1 - delta/(dT)",
+    lines="196, 785",
+    mutations={"1.5 for 2": {"factor": 1.5}, "dT for d^2 T": {"power": 1}},
+    remark="erfc(y) < exp(-y^2) gives it for every delta with d^2 T > delta.",
+)
 def event_theta(level: Level, factor: float = 2.0, power: int = 2) -> list[Point]:
     """P(|Sigma^-1/2 (theta - mu)|_inf^2 > 2 ln(d^2 T / delta)) < delta / (dT), by the exact law:
     d independent standard normals."""
@@ -37,8 +45,11 @@ def coupon_failure(d: int, share: float, steps: int) -> float:
     each and 0 otherwise: a law with lambda_A = share a^2 / d that is slow to explore."""
     total = 0.0
     for j in range(1, d + 1):
-        total -= (-1) ** j * comb(d, j) * math.exp(steps * math.log1p(-j * share / d)) if (
-            j * share < d) else 0.0  # fmt: skip
+        total -= (
+            (-1) ** j * comb(d, j) * math.exp(steps * math.log1p(-j * share / d))
+            if (j * share < d)
+            else 0.0
+        )
     return max(total, 0.0)
 
 
@@ -49,6 +60,21 @@ def small_failure(share: float, steps: int) -> float:
     return math.exp(steps * math.log1p(-(share - rest) / (1 - rest)))
 
 
+@claim(
+    id="event-gram",
+    kind=Kind.PROBABILITY,
+    section=Section.EVENTS,
+    where="lemma “Minimum eigenvalue of Gram matrix”, Appendix F",
+    quote="For τ = max{d, (8a²/λ_A) ln(d²T/δ)}, … P(E_v) ≥ 1 - δ/(dT)",
+    statement="after tau steps, P(E_v) >= 1 - delta/(dT)",
+    lines="3353-3380",
+    mutations={"1/2 for 8": {"constant": 0.5}},
+    remark=(
+        "Tropp's bound gives it for every law, tau rounded up or down. The constant 8 "
+        "is slack: the slowest law looked at needs about 1. Actions must be drawn anew "
+        "at every step."
+    ),
+)
 def event_gram(level: Level, constant: float = 8.0) -> list[Point]:
     """P(lambda_min(V) < lambda_A d / 2) <= delta / (dT) after tau steps, whole ones: exactly, for
     laws that are slow to explore (blurred, they have densities that do not grow with the norm on
@@ -66,6 +92,19 @@ def event_gram(level: Level, constant: float = 8.0) -> list[Point]:
     return points
 
 
+@claim(
+    id="event-gram-meta",
+    kind=Kind.PROBABILITY,
+    section=Section.EVENTS,
+    where="proof of Lemma 1, Appendix D.1",
+    quote=(
+        "Using the union bound … with δ = 1/N² for all instances up to the n-th "
+        "instance, P(E_v(MQB_τ)) ≥ 1 - 1/(dNT)"
+    ),
+    statement="E_v holds in all tasks up to N with probability 1 - 1/(dNT)",
+    lines="2692, 2705",
+    mutations={"1/2 for 8": {"constant": 0.5}, "N for N^2, 1 for 8": {"constant": 1.0, "power": 1}},
+)
 def event_gram_meta(level: Level, constant: float = 8.0, power: int = 2) -> list[Point]:
     """The same for all tasks up to n = N, with delta = 1/N^2: at most 1 / (dNT)."""
     points = []
@@ -82,6 +121,19 @@ def event_gram_meta(level: Level, constant: float = 8.0, power: int = 2) -> list
     return points
 
 
+@claim(
+    id="event-noise",
+    kind=Kind.PROBABILITY,
+    section=Section.EVENTS,
+    where="eqs. (41)-(42), Appendix C.2.2",
+    quote="E_ξ ≜ {‖S_τ‖_{(V^K)⁻¹} ≤ c_ξ √d}; P(E_ξ | A^K_τ) > 1 - δ/(dT)",
+    statement="P(|S|_{V^-1} <= c_xi sqrt d | A) > 1 - delta/(dT)",
+    lines="1457-1467",
+    mutations={"1 for 5": {"factor": 1.0}},
+    remark=(
+        "Exact law: sigma^2 times a chi-squared variable; the constant 2 would do for delta <= 1/3."
+    ),
+)
 def event_noise(level: Level, factor: float = 5.0) -> list[Point]:
     """P(|S|_{V^-1} > c_xi sqrt(d)) < delta / (dT) given the actions: |S|^2 / sigma^2 is chi-squared
     with d degrees of freedom, whatever the actions are."""
@@ -91,27 +143,3 @@ def event_noise(level: Level, factor: float = 5.0) -> list[Point]:
         fail = float(chi2.sf(factor * d * log, d))
         points.append(exact({"d": d, "T": horizon, "delta": delta}, fail, delta / (d * horizon)))
     return points
-
-
-CLAIMS = (
-    Claim("event-theta", SECTION, "196, 785", "P",
-          "P(E_theta) > 1 - delta/(dT)", event_theta,
-          {"1.5 for 2": partial(event_theta, factor=1.5),
-           "dT for d^2 T": partial(event_theta, power=1)},
-          "erfc(y) < exp(-y^2) gives it for every delta with d^2 T > delta."),
-    Claim("event-gram", SECTION, "3353-3380", "P",
-          "after tau steps, P(E_v) >= 1 - delta/(dT)", event_gram,
-          {"1/2 for 8": partial(event_gram, constant=0.5)},
-          "Tropp's bound gives it for every law, tau rounded up or down. The constant 8 is slack: "
-          "the slowest law looked at needs about 1. Actions must be drawn anew at every step."),
-    Claim("event-gram-meta", SECTION, "2692, 2705", "P",
-          "E_v holds in all tasks up to N with probability 1 - 1/(dNT)", event_gram_meta,
-          {"1/2 for 8": partial(event_gram_meta, constant=0.5),
-           "N for N^2, 1 for 8": partial(event_gram_meta, constant=1.0, power=1)}),
-    Claim("event-noise", SECTION, "1457-1467", "P",
-          "P(|S|_{V^-1} <= c_xi sqrt d | A) > 1 - delta/(dT)", event_noise,
-          {"1 for 5": partial(event_noise, factor=1.0)},
-          "Exact law: sigma^2 times a chi-squared variable; the constant 2 would do for delta <= "
-          "1/3."),
-)  # fmt: skip
-"""Checks of this section."""

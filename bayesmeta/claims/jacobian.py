@@ -1,21 +1,21 @@
-"""The Jacobian of the aligned actions (lines 1157-1255, 1988-2345)."""
+"""The Jacobian of the aligned actions, eq. (34) and Appendix C.4."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 
 from bayesmeta.checks import Array
-from bayesmeta.claims.aligning import SECTION, Where, edge
-from bayesmeta.claims.verdict import Claim, Level, Point, at_most, equal
+from bayesmeta.claims.aligning import edge
+from bayesmeta.claims.claim import Kind, Section, claim
+from bayesmeta.claims.verdict import Level, Point, Where, at_most, equal
 from bayesmeta.theory.alignment import jacobian_by_differences, symmetric_power
 
 
 def log_jacobian(actions: Array, gap: Array) -> float:
-    """log |det d vec A^K / d vec A| from the formulas of lines 2010-2090."""
+    """log |det d vec A^K / d vec A| from the formulas of eqs. (56)-(58)."""
     n, d = actions.shape
     gram = actions.T @ actions
     v, w = symmetric_power(gram, 0.5), symmetric_power(gram - gap, 0.5)
@@ -56,9 +56,31 @@ def _ratio(actions: Array, gap: Array) -> float:
     return float(np.linalg.slogdet(gram)[1] - np.linalg.slogdet(gram - gap)[1])
 
 
+def _by_differences(actions: Array, gap: Array) -> float:
+    """log |det J| by central differences, in units in which V = I is of the order of 1."""
+    size = float(np.linalg.norm(actions, 2))
+    close = float(np.linalg.eigvalsh(actions.T @ actions - gap)[0]) / size**2
+    found = jacobian_by_differences(actions / size, gap / size**2, min(1e-5, 1e-3 * close))
+    return float(np.linalg.slogdet(found)[1])
+
+
+@claim(
+    id="jacobian-determinant",
+    kind=Kind.INEQUALITY,
+    section=Section.COVARIANCE_ALIGNMENT,
+    where="lemma on the actions Jacobian, Appendix C.2.1, proved in Appendix C.4",
+    quote="1/|det J| ≤ (det XᵀX / det(XᵀX - B))^{n/2}",
+    statement="1 / |det J_A| <= (det V / det(V - B))^(tau/2)",
+    lines="1157, 1988-2345",
+    mutations={"exponent (n - d - 2)/2": {"fewer": True}},
+    remark=(
+        "True, not sharp: the exponent is (tau - d - 1)/2 exactly. Its proof does not "
+        "cover tau = d = 1, where it uses a lemma on matrices of size 2 or more."
+    ),
+)
 def jacobian_determinant(level: Level, fewer: bool = False) -> list[Point]:
-    """log(1 / |det J|) <= n/2 log(det V / det(V - B)), J by differences; the printed formula for J
-    (lines 2010-2090) gives the same. With ``fewer`` (n - d - 2)/2 for n/2."""
+    """log(1 / |det J|) <= n/2 log(det V / det(V - B)), J by differences; the printed formula for J,
+    eqs. (56)-(58), gives the same. With ``fewer`` (n - d - 2)/2 for n/2."""
     points = []
     for where, actions, gap in _jacobian_cases(level, "jacobian-determinant"):
         n, d = actions.shape
@@ -70,14 +92,13 @@ def jacobian_determinant(level: Level, fewer: bool = False) -> list[Point]:
     return points
 
 
-def _by_differences(actions: Array, gap: Array) -> float:
-    """log |det J| by central differences, in units in which V = I is of the order of 1."""
-    size = float(np.linalg.norm(actions, 2))
-    close = float(np.linalg.eigvalsh(actions.T @ actions - gap)[0]) / size**2
-    found = jacobian_by_differences(actions / size, gap / size**2, min(1e-5, 1e-3 * close))
-    return float(np.linalg.slogdet(found)[1])
-
-
+@claim(
+    id="jacobian-determinant-sharp",
+    sharpens="jacobian-determinant",
+    kind=Kind.IDENTITY,
+    statement="|det J_A| = (det(V - B) / det V)^((tau - d - 1)/2)",
+    mutations={"n/2 as an equality": {"extra": 0.0}},
+)
 def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
     """|det J| = (det(V - B) / det V)^((n - d - 1) / 2), exactly.
 
@@ -97,6 +118,23 @@ def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
     return points
 
 
+@claim(
+    id="jacobian-bound",
+    kind=Kind.INEQUALITY,
+    section=Section.COVARIANCE_ALIGNMENT,
+    where="eq. (34), Appendix C.2.1",
+    quote="max_{E_v} {1/|det J_A|} ≤ 1 + c_s τ √(f_s δ)",
+    statement="1 / |det J_A| <= 1 + c_s tau sqrt(f_s delta)",
+    lines="1179-1255",
+    mutations={
+        "half of c_s": {"factor": 0.5},
+        "the printed chain, at d = tau = 1": {"steps": True},
+    },
+    remark=(
+        "True by the exact determinant. The printed chain breaks at d = tau = 1 (step "
+        "(g), Bernoulli's inequality, needs d tau >= 2)."
+    ),
+)
 def jacobian_bound(level: Level, factor: float = 1.0, steps: bool = False) -> list[Point]:
     """1 / |det J| <= 1 + c_s tau sqrt(f_s delta) under E_v, E_s and delta <= 1/M, by the exact
     determinant at the edge of the events; with ``steps`` the printed chain's (det V / det(V -
@@ -110,22 +148,3 @@ def jacobian_bound(level: Level, factor: float = 1.0, steps: bool = False) -> li
         right = c_s * tau * float(np.linalg.norm(more, 2))
         points.append(at_most(where, math.exp(power * log), 1 + factor * right))
     return points
-
-
-CLAIMS = (
-    Claim("jacobian-determinant", SECTION, "1157, 1988-2345", "D",
-          "1 / |det J_A| <= (det V / det(V - B))^(tau/2)", jacobian_determinant,
-          {"exponent (n - d - 2)/2": partial(jacobian_determinant, fewer=True)},
-          "True, not sharp: the exponent is (tau - d - 1)/2 exactly. Its proof does not cover tau "
-          "= d = 1, where it uses a lemma on matrices of size 2 or more."),
-    Claim("jacobian-determinant-sharp", SECTION, "1157, 1988-2345", "I",
-          "|det J_A| = (det(V - B) / det V)^((tau - d - 1)/2)", jacobian_exact,
-          {"n/2 as an equality": partial(jacobian_exact, extra=0.0)}),
-    Claim("jacobian-bound", SECTION, "1179-1255", "D",
-          "1 / |det J_A| <= 1 + c_s tau sqrt(f_s delta)", jacobian_bound,
-          {"half of c_s": partial(jacobian_bound, factor=0.5),
-           "the printed chain, at d = tau = 1": partial(jacobian_bound, steps=True)},
-          "True by the exact determinant. The printed chain breaks at d = tau = 1 (step (g), "
-          "Bernoulli's inequality, needs d tau >= 2)."),
-)  # fmt: skip
-"""Checks of this section."""

@@ -1,4 +1,4 @@
-"""Theorem 2, measured (lines 440-463): MQB in one dimension, all its tasks at once.
+"""Theorem 2, measured: MQB in one dimension, all its tasks at once.
 
 The estimates use exploration only, which does not depend on what is learned; so the priors of all
 tasks are known before any is played on.
@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Array
-from bayesmeta.claims import single
-from bayesmeta.claims.verdict import Claim, Level, Point, estimated
+from bayesmeta.claims import one_dimension
+from bayesmeta.claims.claim import Kind, Section, claim
+from bayesmeta.claims.regimes import isotropic
+from bayesmeta.claims.verdict import Level, Point, estimated
 from bayesmeta.theory import constants as c
-from bayesmeta.theory.constants import Regime
+from bayesmeta.theory.regime import Regime
 
-SECTION = "theorems"
 ACTIONS = 20
 
 
@@ -60,15 +61,19 @@ class Played(NamedTuple):
 
 
 def play(
-    rng: np.random.Generator, regime: Regime, law: Shell, scheme: Callable[..., Array], first: int,
+    rng: np.random.Generator,
+    regime: Regime,
+    law: Shell,
+    scheme: Callable[..., Array],
+    first: int,
     runs: int,
-) -> Played:  # fmt: skip
+) -> Played:
     """MQB with N_0 = ``first`` against KQB, simulated on the same actions, noise and draws; mu_* is
     m and Sigma_* lambda_max."""
     n, steps, tau = regime.tasks, regime.horizon, c.tau_of(regime)
-    sigma, true = regime.noise_sd, regime.prior_max
+    sigma, true = regime.noise_sd, regime.bounds.prior_max
     shape = (runs, n)
-    theta = regime.mean_norm + math.sqrt(true) * rng.standard_normal(shape)
+    theta = regime.bounds.mean_norm + math.sqrt(true) * rng.standard_normal(shape)
     gram = np.zeros(shape)
     offered = np.zeros(shape)  # regret of exploration, at random
     for _ in range(tau):
@@ -77,11 +82,11 @@ def play(
         offered += (actions * theta[..., None]).max(axis=2) - actions[..., 0] * theta
     noise = sigma * np.sqrt(gram) * rng.standard_normal(shape)
     mean, cov = _estimates(theta + noise / gram, 1 / gram, regime)
-    mine, wide = np.full(shape, regime.mean_norm), np.full(shape, true)
+    mine, wide = np.full(shape, regime.bounds.mean_norm), np.full(shape, true)
     mine[:, first:], wide[:, first:] = mean[:, first:], cov[:, first:]
     precision = [1 / wide + gram / sigma**2, 1 / true + gram / sigma**2]
     score = gram * theta + noise
-    weighted = [mine / wide + score / sigma**2, regime.mean_norm / true + score / sigma**2]
+    weighted = [mine / wide + score / sigma**2, regime.bounds.mean_norm / true + score / sigma**2]
     regret = [np.zeros(shape), np.zeros(shape)]
     random = np.zeros(shape)
     for t in range(tau, steps):
@@ -103,10 +108,10 @@ def play(
 
 
 def _estimates(fitted: Array, inverse: Array, regime: Regime) -> tuple[Array, Array]:
-    """mu-hat_n and the widened covariance, eqs. (10)-(12), for every n (rubbish for n <= 2)."""
+    """mu-hat_n and the widened covariance, eqs. (10)-(12), for every n (meaningless for n <= 2)."""
     n = np.arange(1, regime.tasks + 1)
     m = n - 1.0
-    centred = fitted - regime.mean_norm  # for rounding
+    centred = fitted - regime.bounds.mean_norm  # for rounding
     before = np.cumsum(centred, axis=1) - centred
     squares = np.cumsum(centred**2, axis=1) - centred**2
     noise = np.cumsum(inverse, axis=1) - inverse
@@ -114,7 +119,7 @@ def _estimates(fitted: Array, inverse: Array, regime: Regime) -> tuple[Array, Ar
         mean = before / m
         cov = (squares - m * mean**2) / (m - 1) - regime.noise_sd**2 * noise / m
         radius = np.sqrt((5 + 2 * np.log(n * regime.horizon)) / m)
-    return mean + regime.mean_norm, cov + 50 * regime.estimate_variance * radius
+    return mean + regime.bounds.mean_norm, cov + c.widening_constant_of(regime) * radius
 
 
 def on_the_ball(
@@ -124,14 +129,14 @@ def on_the_ball(
     (1 + ln N) / sqrt(d), with the corrected k_2 and N_0): each task's regret given its prior and V
     is known (the first N_0 tasks cost at most N_0 R_sing more, whatever they play).
 
-    ``threshold`` goes wrong where V is among the smallest per cent; ``peeking`` the learner's goes
-    wrong always, as if it saw that its prior is not the true one, which a quasi-Bayesian algorithm
-    cannot.
+    ``threshold`` goes wrong where V is among the smallest per cent. With ``peeking`` the learner's
+    always goes wrong, as if it knew that its prior is not the true one, which a quasi-Bayesian
+    algorithm cannot know.
     """
-    regime = Regime(1, tasks, 600, sigma, 1.0, 1 / 3, 1.0, 1.0, 0.0)
+    regime = isotropic(dim=1, horizon=600, tasks=tasks, noise_sd=sigma)
     first, tau, runs = math.ceil(c.n_0(regime, corrected)), c.tau_of(regime), level.pick(10, 30)
     if first >= tasks or tau >= regime.horizon:
-        raise ValueError("this is not where Theorem 2 speaks")
+        raise ValueError("the conditions of Theorem 2 do not hold in this regime")
     rng = level.rng(f"theorem-2/ball/{sigma}/{tasks}")
     gram = np.stack([(rng.uniform(-1, 1, (tau, tasks)) ** 2).sum(axis=0) for _ in range(runs)])
     theta = rng.standard_normal((runs, tasks))
@@ -139,19 +144,31 @@ def on_the_ball(
     mean, wide = _estimates(fitted, 1 / gram, regime)
     late, rest = slice(first, None), (1.0, sigma, regime.horizon - tau)
     if policy == "thompson":
-        known = single.thompson(gram, 0.0, 1.0, *rest)
-        used = single.thompson(gram[:, late], mean[:, late], wide[:, late], *rest)
+        known = one_dimension.thompson(gram, 0.0, 1.0, *rest)
+        used = one_dimension.thompson(gram[:, late], mean[:, late], wide[:, late], *rest)
     else:
         least = float(np.quantile(gram, 0.01))
-        known = single.threshold(gram, 0.0, 1.0, *rest, least)
-        used = single.threshold(gram[:, late], mean[:, late], wide[:, late], *rest,
-                                math.inf if peeking else least)  # fmt: skip
+        known = one_dimension.threshold(gram, 0.0, 1.0, *rest, least)
+        used = one_dimension.threshold(
+            gram[:, late], mean[:, late], wide[:, late], *rest, math.inf if peeking else least
+        )
     bound = c.k_2(regime, corrected) * math.sqrt(tasks) * float(known.mean())
     if corrected:
         bound += c.bad_tasks(regime)
-    where = {"d": 1, "actions": "all of [-1, 1]", "policy": policy, "sigma": sigma, "Sigma_*": 1.0,
-             "mu_*": 0.0, "tau": tau, "T": regime.horizon, "N": tasks, "N_0": first,
-             "R": float(known.mean()), "tasks": f"beyond N_0, {runs} runs"}  # fmt: skip
+    where = {
+        "d": 1,
+        "actions": "all of [-1, 1]",
+        "policy": policy,
+        "sigma": sigma,
+        "Sigma_*": 1.0,
+        "mu_*": 0.0,
+        "tau": tau,
+        "T": regime.horizon,
+        "N": tasks,
+        "N_0": first,
+        "R": float(known.mean()),
+        "tasks": f"beyond N_0, {runs} runs",
+    }
     return estimated(where, (used - known[:, late]).sum(axis=1), bound, level.size)
 
 
@@ -166,20 +183,32 @@ def on_a_shell(
     points = []
     law = Shell(1 - 1e-4 * sigma**2)
     for scheme in schemes:
-        regime = Regime(1, 100, 600, sigma, 1.0, law.action_min, 1.0, 1.0, 3.0)
+        regime = isotropic(
+            dim=1, horizon=600, tasks=100, noise_sd=sigma, action_min=law.action_min, mean_norm=3.0
+        )
         first = math.ceil(c.n_0(regime, corrected))
         if first > regime.tasks or c.tau_of(regime) >= regime.horizon:
-            raise ValueError("this is not where Theorem 2 speaks")
+            raise ValueError("the conditions of Theorem 2 do not hold in this regime")
         rng = level.rng(f"theorem-2/{law.inner}/{scheme.__name__}")
         found = play(rng, regime, law, scheme, first, level.pick(40, 60))
         right = c.k_2(regime, corrected) * math.sqrt(regime.tasks) * found.known
         right += first * found.single
         if corrected:
             right += c.bad_tasks(regime)
-        where = {"d": 1, "f_A": f"uniform on {law.inner:.15g} <= |A| <= 1",
-                 "policy": scheme.__name__, "sigma": sigma, "Sigma_*": 1.0, "mu_*": 3.0,
-                 "tau": c.tau_of(regime), "T": regime.horizon, "N": regime.tasks,
-                 "N_0": first, "R": found.known, "R_sing": found.single}  # fmt: skip
+        where = {
+            "d": 1,
+            "f_A": f"uniform on {law.inner:.15g} <= |A| <= 1",
+            "policy": scheme.__name__,
+            "sigma": sigma,
+            "Sigma_*": 1.0,
+            "mu_*": 3.0,
+            "tau": c.tau_of(regime),
+            "T": regime.horizon,
+            "N": regime.tasks,
+            "N_0": first,
+            "R": found.known,
+            "R_sing": found.single,
+        }
         points.append(estimated(where, found.relative, right, level.size))
     return points
 
@@ -195,31 +224,55 @@ def balls(level: Level, corrected: bool = False, peeking: bool = False) -> list[
     ]
 
 
-CLAIMS = (
-    Claim("theorem-2", SECTION, "440", "E",
-          "relative regret of N tasks <= k_2 sqrt(N) R + N_0 R_sing",
-          lambda level: [*balls(level), *on_a_shell(level)],
-          {"a policy that sees the prior, on the ball": partial(balls, peeking=True)},
-          "False for “any QB” and every law of Assumption 1, through alignment-support: on a thin "
-          "shell V hardly varies, so actions of the learner cannot be aligned with actions of one "
-          "that knows the prior, and a policy that tells their precisions apart (threshold: greedy "
-          "where the precision is that of the true prior, else the opposite) loses everything. "
-          "For Thompson Sampling no violation was found, there or on the ball.",
-          balls,
-          survives="theorem-2-corrected: laws whose support is the ball, c_xi without sigma, N_0 "
-          "at least what Lemma M-QB asks for, and the sum that theorem-2-step drops; and with "
-          "it the rate in N, T and d (a growing like sqrt(d)).",
-          sides="relative regret of all tasks, with its interval; the bound"),
-    Claim("theorem-2-corrected", SECTION, "440", "E",
-          "relative regret of N tasks <= k_2 sqrt(N) R + c_bad (1 + ln N) / sqrt(d) + N_0 R_sing, "
-          "with 5 ln(dT/delta) for c_xi^2, N_0 >= 10d + 4 ln(16dT), f_A as in "
-          "alignment-density-corrected",
-          partial(balls, corrected=True),
-          {"on the shell": partial(on_a_shell, corrected=True, sigma=1e-5, schemes=(threshold,)),
-           "a policy that sees the prior": partial(balls, corrected=True, peeking=True)},
-          "The paper's sum over n with theorem-1-corrected, lemma-mqb and "
-          "theorem-2-step-corrected. Where its conditions can be met in a simulation the noise is "
-          "so small that relative regret beyond N_0 is not to be told from 0: what is checked is "
-          "that no policy looked at comes near."),
-)  # fmt: skip
-"""Checks of this section."""
+@claim(
+    id="theorem-2",
+    kind=Kind.EXPECTATION,
+    section=Section.THEOREMS,
+    where="Theorem 2, Section 5; constants in eq. (82), Appendix E",
+    quote="∑_{n=1}^N E[R^K(μ̂_n, Σ^w_n, T)] ≤ k_2 √N E[R(μ_{*,τ+1}, Σ_{*,τ+1}, T-τ)] + N_0 R_sing",
+    statement="relative regret of N tasks <= k_2 sqrt(N) R + N_0 R_sing",
+    lines="440",
+    mutations={"a policy that sees the prior, on the ball": partial(balls, peeking=True)},
+    holds_at=balls,
+    remark=(
+        "False for “any QB” and every law of Assumption 1, through alignment-support: "
+        "on a thin shell V hardly varies, so actions of the learner cannot be aligned "
+        "with actions of one that knows the prior, and a policy that tells their "
+        "precisions apart (threshold: greedy where the precision is that of the true "
+        "prior, else the opposite) loses everything. For Thompson Sampling no "
+        "violation was found, there or on the ball."
+    ),
+    survives=(
+        "theorem-2-corrected: laws whose support is the ball, c_xi without sigma, N_0 "
+        "at least what Lemma M-QB asks for, and the sum that theorem-2-step drops; and "
+        "with it the rate in N, T and d (a growing like sqrt(d))."
+    ),
+    sides="relative regret of all tasks, with its interval; the bound",
+)
+def theorem_2(level: Level) -> list[Point]:
+    """Actions from the ball, and from a thin shell."""
+    return [*balls(level), *on_a_shell(level)]
+
+
+@claim(
+    id="theorem-2-corrected",
+    corrects="theorem-2",
+    statement=(
+        "relative regret of N tasks <= k_2 sqrt(N) R + c_bad (1 + ln N) / sqrt(d) + "
+        "N_0 R_sing, with 5 ln(dT/delta) for c_xi^2, N_0 >= 10d + 4 ln(16dT), f_A as "
+        "in alignment-density-corrected"
+    ),
+    mutations={
+        "on the shell": partial(on_a_shell, corrected=True, sigma=1e-05, schemes=(threshold,)),
+        "a policy that sees the prior": partial(balls, corrected=True, peeking=True),
+    },
+    remark=(
+        "The paper's sum over n with theorem-1-corrected, lemma-mqb and "
+        "theorem-2-step-corrected. Where its conditions can be met in a simulation the "
+        "noise is so small that relative regret beyond N_0 is not to be told from 0: "
+        "what is checked is that no policy looked at comes near."
+    ),
+)
+def theorem_2_corrected(level: Level) -> list[Point]:
+    """Actions from the ball, with the corrected constants."""
+    return balls(level, corrected=True)

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from bayesmeta.checks import one_of, whole
 from bayesmeta.claims import all_claims
-from bayesmeta.claims.verdict import Claim, Level, Verdict, judge
+from bayesmeta.claims.claim import Claim, Group
+from bayesmeta.claims.verdict import Level, Verdict, judge
 from bayesmeta.runner.plain import without_nan
 
 BUDGET = 1e-3
@@ -50,17 +51,12 @@ def check_claims(
 
 
 def grouped_ids(ids: Iterable[str]) -> dict[str, list[str]]:
-    """What the paper prints, printed statements taken literally where their use asks for less, and
-    ours: corrections and sharpenings."""
-    groups: dict[str, list[str]] = {"printed": [], "read literally": [], "ours": []}
+    """The ids under the heading of their group: printed, read literally, ours."""
+    claims = all_claims()
+    groups: dict[str, list[str]] = {group.value: [] for group in Group}
     for name in ids:
-        groups[_group(name)].append(name)
+        groups[claims[name].group.value].append(name)
     return groups
-
-
-def _group(name: str) -> str:
-    kinds = {"corrected": "ours", "sharp": "ours", "literal": "read literally"}
-    return kinds.get(name.rpartition("-")[2], "printed")
 
 
 def recorded(quick: bool) -> dict[str, str]:
@@ -82,14 +78,20 @@ def changed(found: list[Checked], quick: bool) -> dict[str, tuple[str, str]]:
 
 def as_json(found: list[Checked]) -> list[dict[str, Any]]:
     """Plain data, an object for every claim; numbers that are not finite are null."""
-    out = []
-    for one in found:
-        verdict = asdict(one.verdict)
-        verdict.pop("id")
-        row = {"id": one.claim.id, "group": _group(one.claim.id),
-               "section": one.claim.section, "kind": one.claim.kind,
-               "statement": one.claim.statement, "lines": one.claim.lines,
-               "remark": one.claim.remark, "survives": one.claim.survives,
-               "sides": one.claim.sides, **verdict}  # fmt: skip
-        out.append({key: without_nan(value) for key, value in row.items()})
-    return out
+    return [
+        {name: without_nan(value) for name, value in _row(one.claim, one.verdict).items()}
+        for one in found
+    ]
+
+
+def _row(claim: Claim, verdict: Verdict) -> dict[str, Any]:
+    plain = ("where", "quote", "statement", "lines", "remark", "survives", "sides")
+    relations = ("corrects", "sharpens", "reads_literally")
+    return {
+        "id": claim.id,
+        "group": claim.group.value,
+        "section": claim.section.value,
+        "kind": claim.kind.value,
+        **{name: getattr(claim, name) for name in (*plain, *relations)},
+        **asdict(verdict),
+    }

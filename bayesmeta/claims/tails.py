@@ -1,19 +1,28 @@
-"""The auxiliary tail bounds (lines 3338-3495), by exact laws where they are tight."""
+"""The auxiliary tail bounds, Appendix F, by exact laws where they are tight."""
 
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 from scipy.special import erfcx, logsumexp
 from scipy.stats import binom, chi2, norm
 
-from bayesmeta.claims.verdict import Claim, Level, Point, at_most, exact
+from bayesmeta.claims.claim import Kind, Section, claim
+from bayesmeta.claims.verdict import Level, Point, at_most, exact
 
-SECTION = "auxiliary tail bounds"
 
-
+@claim(
+    id="matrix-chernoff",
+    kind=Kind.PROBABILITY,
+    section=Section.TAILS,
+    where="lemma “Matrix Chernoff”, Appendix F",
+    quote="P(λ_min(∑X_k) ≤ t λ_min(∑E[X_k])) ≤ d exp(-(1-t)² λ_min(∑E[X_k]) / (2L))",
+    statement="P(lambda_min <= t mu_min) <= d exp(-(1 - t)^2 mu_min / (2L))",
+    lines="3338-3350",
+    mutations={"1 for 2": {"two": 1.0}},
+    remark="Tropp (2015), Theorem 5.1.1.",
+)
 def matrix_chernoff(level: Level, two: float = 2.0) -> list[Point]:
     """P(lambda_min(sum) <= t mu_min) <= d exp(-(1 - t)^2 mu_min / (2 L)), t in [0, 1).
 
@@ -21,8 +30,9 @@ def matrix_chernoff(level: Level, two: float = 2.0) -> list[Point]:
     whose smallest eigenvalue is 0 until all are met (inclusion and exclusion).
     """
     points = []
-    for n, p in level.pick(((1000, 0.5), (10**6, 1e-3)), ((20, 0.5), (1000, 0.5), (10**4, 0.1),
-                                                          (10**6, 1e-3))):  # fmt: skip
+    for n, p in level.pick(
+        ((1000, 0.5), (10**6, 1e-3)), ((20, 0.5), (1000, 0.5), (10**4, 0.1), (10**6, 1e-3))
+    ):
         for t in (0.0, 0.1, 0.5, 0.9):
             left = float(binom.logcdf(math.floor(t * n * p), n, p))
             right = -((1 - t) ** 2) * n * p / two
@@ -38,6 +48,17 @@ def matrix_chernoff(level: Level, two: float = 2.0) -> list[Point]:
     return points
 
 
+@claim(
+    id="matrix-hoeffding",
+    kind=Kind.PROBABILITY,
+    section=Section.TAILS,
+    where="lemma “Matrix Hoffeding”, Appendix F",
+    quote="P(λ_max(∑X_j) ≥ δ) ≤ d exp(-δ²/(8s²)) where s² ≜ ‖∑A_j²‖",
+    statement="P(lambda_max(sum) >= t) <= d exp(-t^2 / (8 s^2))",
+    lines="3438-3458",
+    mutations={"1 for 8": {"eight": 1.0}},
+    remark="True with 2 in place of 8 as well (Mackey et al. 2014).",
+)
 def matrix_hoeffding(level: Level, eight: float = 8.0) -> list[Point]:
     """P(lambda_max(sum X_k) >= t) <= d exp(-t^2 / (8 s^2)), X_k^2 <= A_k^2, s^2 = |sum A_k^2|:
     signs times the identity are as large as can be, and binomial."""
@@ -53,16 +74,19 @@ def matrix_hoeffding(level: Level, eight: float = 8.0) -> list[Point]:
     return points
 
 
-def gaussian_tail(level: Level, cube: float = 1.0, upper: float = 1.0) -> list[Point]:
-    """(1/t - 1/t^3) phi(t) <= P(Z > t) <= phi(t) / t, by Mills' ratio, which does not underflow."""
-    points = []
-    for t in np.geomspace(0.1, 500, level.pick(12, 200)):
-        mills = math.sqrt(math.pi / 2) * float(erfcx(t / math.sqrt(2)))
-        points.append(at_most({"t": float(t), "side": "below"}, 1 / t - cube / t**3, mills, 1e-12))
-        points.append(at_most({"t": float(t), "side": "above"}, mills, upper / t, 1e-12))
-    return points
-
-
+@claim(
+    id="vector-tail",
+    kind=Kind.PROBABILITY,
+    section=Section.TAILS,
+    where="lemma “Concentration bound sub-Gaussian vector”, Appendix F",
+    quote="P(‖AX‖² > σ²(Tr(Σ) + 2√(Tr(Σ²)δ) + 2‖Σ‖δ)) ≤ e^{-δ}",
+    statement=(
+        "P(|Ax|^2 > s^2 (Tr S + 2 sqrt(Tr(S^2) t) + 2 |S| t)) <= exp(-t) for sub-Gaussian x"
+    ),
+    lines="3460-3475",
+    mutations={"1 for 2 before t": {"two": 1.0}},
+    remark="Hsu, Kakade and Zhang (2012).",
+)
 def vector_tail(level: Level, two: float = 2.0) -> list[Point]:
     """P(|A x|^2 > s^2 (Tr S + 2 sqrt(Tr(S^2) t) + 2 |S| t)) <= exp(-t), S = A'A, for s-sub-Gaussian
     x: a Gaussian one. With A = I, as the paper uses it, |x|^2 is chi-squared; with two different
@@ -86,21 +110,21 @@ def vector_tail(level: Level, two: float = 2.0) -> list[Point]:
     return points
 
 
-CLAIMS = (
-    Claim("matrix-chernoff", SECTION, "3338-3350", "P",
-          "P(lambda_min <= t mu_min) <= d exp(-(1 - t)^2 mu_min / (2L))", matrix_chernoff,
-          {"1 for 2": partial(matrix_chernoff, two=1.0)}, "Tropp (2015), Theorem 5.1.1."),
-    Claim("matrix-hoeffding", SECTION, "3438-3458", "P",
-          "P(lambda_max(sum) >= t) <= d exp(-t^2 / (8 s^2))", matrix_hoeffding,
-          {"1 for 8": partial(matrix_hoeffding, eight=1.0)},
-          "True with 2 in place of 8 as well (Mackey et al. 2014)."),
-    Claim("vector-tail", SECTION, "3460-3475", "P",
-          "P(|Ax|^2 > s^2 (Tr S + 2 sqrt(Tr(S^2) t) + 2 |S| t)) <= exp(-t) for sub-Gaussian x",
-          vector_tail,
-          {"1 for 2 before t": partial(vector_tail, two=1.0)}, "Hsu, Kakade and Zhang (2012)."),
-    Claim("gaussian-tail", SECTION, "3477-3495", "P",
-          "(1/t - 1/t^3) phi(t) <= P(Z > t) <= phi(t) / t", gaussian_tail,
-          {"1/t^3 dropped": partial(gaussian_tail, cube=0.0),
-           "0.9 above": partial(gaussian_tail, upper=0.9)}),
-)  # fmt: skip
-"""Checks of this section."""
+@claim(
+    id="gaussian-tail",
+    kind=Kind.PROBABILITY,
+    section=Section.TAILS,
+    where="lemma “Gaussian tail bounds”, eqs. (84)-(85), Appendix F",
+    quote="(1/√2π)(1/t - 1/t³) e^{-t²/2} < P(z > t) ≤ (1/√2π)(1/t) e^{-t²/2}",
+    statement="(1/t - 1/t^3) phi(t) <= P(Z > t) <= phi(t) / t",
+    lines="3477-3495",
+    mutations={"1/t^3 dropped": {"cube": 0.0}, "0.9 above": {"upper": 0.9}},
+)
+def gaussian_tail(level: Level, cube: float = 1.0, upper: float = 1.0) -> list[Point]:
+    """(1/t - 1/t^3) phi(t) <= P(Z > t) <= phi(t) / t, by Mills' ratio, which does not underflow."""
+    points = []
+    for t in np.geomspace(0.1, 500, level.pick(12, 200)):
+        mills = math.sqrt(math.pi / 2) * float(erfcx(t / math.sqrt(2)))
+        points.append(at_most({"t": float(t), "side": "below"}, 1 / t - cube / t**3, mills, 1e-12))
+        points.append(at_most({"t": float(t), "side": "above"}, mills, upper / t, 1e-12))
+    return points

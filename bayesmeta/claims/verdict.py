@@ -1,10 +1,9 @@
-"""What a check of a claim is, and what it says."""
+"""The points a check looks at, and the verdict they add up to."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,10 +11,14 @@ import numpy as np
 from bayesmeta.streams import stream
 
 Outcome = Literal["holds", "violated", "undecided"]
+Where = dict[str, Any]
+"""The parameters of a point, by name."""
+DIMS = (1, 2, 5, 10)
+"""The dimensions that a grid of points covers, unless the claim says otherwise."""
 
 
 class Level(NamedTuple):
-    """How hard to look: ``quick`` has the points that decide, otherwise the whole grid.
+    """How much to check: with ``quick`` the points that decide, otherwise the whole grid.
 
     ``size`` is the probability of a false alarm that a single point may have.
     """
@@ -25,11 +28,11 @@ class Level(NamedTuple):
     size: float
 
     def rng(self, name: str) -> np.random.Generator:
-        """The random numbers of a check; the same for the same seed, whatever else is checked."""
+        """The random numbers of a check: they depend on the seed and the name alone."""
         return stream(self.seed, f"claims/{name}")
 
     def pick[T](self, few: T, many: T) -> T:
-        """One for quick, one for full."""
+        """``few`` for a quick check, ``many`` for a full one."""
         return few if self.quick else many
 
 
@@ -43,7 +46,7 @@ class Point(NamedTuple):
     ``label`` tells ways to fail apart: of each the first counterexample is kept.
     """
 
-    where: dict[str, Any]
+    where: Where
     left: float
     right: float
     low: float | None = None
@@ -88,33 +91,6 @@ class Point(NamedTuple):
         return self.left / self.right if self.left < 0 and self.right < 0 else None
 
 
-Check = Callable[[Level], list[Point]]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A printed statement, where it stands, and how it is checked.
-
-    ``mutations`` are wrong versions of it by name; the check must call each of them violated.
-    ``remark`` is for the reader: why it holds or where the proof goes wrong. A claim that is
-    violated has ``holds_at``, the check where it holds, from which its mutations start, so that it
-    is they that are noticed; and says what ``survives`` of what follows from it, and what the two
-    ``sides`` of its counterexample are.
-    """
-
-    id: str
-    section: str
-    lines: str
-    kind: str
-    statement: str
-    check: Check
-    mutations: Mapping[str, Check] = field(default_factory=dict)
-    remark: str = ""
-    holds_at: Check | None = None
-    survives: str = ""
-    sides: str = ""
-
-
 @dataclass(frozen=True)
 class Verdict:
     """What a check found."""
@@ -133,12 +109,12 @@ class Verdict:
 
 
 def judge(claim_id: str, points: list[Point]) -> Verdict:
-    """Violated where one point is, which is named; undecided where one is, or all are vacuous.
+    """The verdict of all points: violated if one is, undecided if one is or if all are vacuous.
 
     The counterexample is the first of the violated points: checks go from the simple to the rest.
     """
     if not points:
-        raise ValueError(f"the check of {claim_id} looked nowhere")
+        raise ValueError(f"the check of {claim_id} returned no points, so it decides nothing")
     bad = [point for point in points if point.outcome == "violated"]
     telling = [point for point in points if not point.vacuous]
     worst = min(telling or points, key=lambda point: point.slack)
@@ -160,9 +136,16 @@ def judge(claim_id: str, points: list[Point]) -> Verdict:
     shown = [_counterexample(point) for point in first_ones]
     loose = [point.loose for point in points if point.loose is not None]
     return Verdict(
-        claim_id, outcome, why, worst.slack, min(loose, default=None), worst.where,
-        shown[0] if shown else None, shown[1:], len(points),
-    )  # fmt: skip
+        claim_id,
+        outcome,
+        why,
+        worst.slack,
+        min(loose, default=None),
+        worst.where,
+        shown[0] if shown else None,
+        shown[1:],
+        len(points),
+    )
 
 
 def _counterexample(point: Point) -> dict[str, Any]:
@@ -176,41 +159,37 @@ def _counterexample(point: Point) -> dict[str, Any]:
     return found
 
 
-def counted(
-    where: dict[str, Any], failures: int, trials: int, allowed: float, size: float
-) -> Point:
+def counted(where: Where, failures: int, trials: int, allowed: float, size: float) -> Point:
     """A probability of failure, from counts, with its exact binomial interval (Clopper-Pearson)
     of level 1 - ``size``; at most ``allowed`` is claimed."""
     from scipy.stats import beta
 
     low = 0.0 if failures == 0 else float(beta.ppf(size / 2, failures, trials - failures + 1))
-    high = 1.0 if failures == trials else float(
-        beta.isf(size / 2, failures + 1, trials - failures)
-    )  # fmt: skip
+    high = 1.0 if failures == trials else float(beta.isf(size / 2, failures + 1, trials - failures))
     return Point(where, failures / trials, allowed, low, high, (failures, trials), allowed >= 1)
 
 
-def exact(where: dict[str, Any], failure: float, allowed: float) -> Point:
+def exact(where: Where, failure: float, allowed: float) -> Point:
     """A probability of failure known from its law."""
     return Point(where, failure, allowed, vacuous=allowed >= 1)
 
 
-def equal(where: dict[str, Any], gap: float, tolerance: float) -> Point:
+def equal(where: Where, gap: float, tolerance: float) -> Point:
     """An identity: the largest gap between its sides, relative to them, against rounding."""
     return Point(where, gap, tolerance, rounding=True)
 
 
-def ordered(where: dict[str, Any], gap: float, scale: float, rounding: float = 1e-10) -> Point:
+def ordered(where: Where, gap: float, scale: float, rounding: float = 1e-10) -> Point:
     """A number, or the smallest eigenvalue of a difference, that must not be negative."""
     return Point(where, -gap, rounding * scale, rounding=True)
 
 
-def at_most(where: dict[str, Any], left: float, right: float, rounding: float = 1e-12) -> Point:
+def at_most(where: Where, left: float, right: float, rounding: float = 1e-12) -> Point:
     """An inequality between numbers computed to rounding."""
     return Point(where, left, right + rounding * max(abs(left), abs(right)))
 
 
-def estimated(where: dict[str, Any], values: np.ndarray, right: float, size: float) -> Point:
+def estimated(where: Where, values: np.ndarray, right: float, size: float) -> Point:
     """An expectation from independent values, with a t interval of level 1 - ``size``."""
     from scipy.stats import t
 
@@ -220,8 +199,6 @@ def estimated(where: dict[str, Any], values: np.ndarray, right: float, size: flo
     return Point(where, mean, right, mean - half, mean + half)
 
 
-def bracketed(
-    where: dict[str, Any], low: float, high: float, right: float, *, logs: bool = False
-) -> Point:
+def bracketed(where: Where, low: float, high: float, right: float, *, logs: bool = False) -> Point:
     """A number that is known to lie between two others."""
     return Point(where, high, right, low, high, logs=logs)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,99 +36,130 @@ def add(commands: Subparsers) -> None:
     check.set_defaults(command=_check)
 
 
-def _slack(verdict: Verdict) -> str:
-    if verdict.loose_by is None and verdict.verdict != "violated":
-        return ""
-    return f"{verdict.slack:.2g}" if verdict.slack > -1e6 else "< -1e6"
-
-
-def _explain(console: Console, one: Checked) -> None:
-    """Everything about a claim."""
-    from rich.markup import escape
-
-    from bayesmeta.claims import all_claims
-
-    claim, verdict = one.claim, one.verdict
-
-    def points(title: str, found: dict[str, Any]) -> None:
-        console.print(f"  {escape(title)}")
-        for name, value in found.items():
-            shown = f"{value:.6g}" if isinstance(value, float) else value
-            if name == "interval":
-                shown = " to ".join(f"{end:.6g}" for end in value)
-            console.print(f"    {escape(name)} = {escape(str(shown))}", highlight=False)
-
-    console.print(f"\n[bold]{claim.id}[/] (lines {claim.lines}): {escape(claim.statement)}")
-    examples = [] if verdict.counterexample is None else [verdict.counterexample, *verdict.others]
-    for found in examples:
-        points(f"counterexample ({claim.sides}):", found)
-    if not examples and verdict.loose_by is not None:
-        points(f"tightest, the bound {verdict.loose_by:.4g} times what was found, at:",
-               verdict.worst)  # fmt: skip
-    why = "where it goes wrong" if verdict.verdict == "violated" else "remark"
-    for title, text in ((why, claim.remark), ("what survives", claim.survives)):
-        if text:
-            console.print(f"  {title}: {escape(text)}")
-    if f"{claim.id}-corrected" in all_claims():
-        console.print(f"  corrected: --only {claim.id}-corrected")
-
-
 def _check(options: argparse.Namespace) -> int:
-    from rich import box
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
-    from bayesmeta.claims import all_claims
-    from bayesmeta.claims.run import as_json, changed, check_claims, grouped_ids
-    from bayesmeta.runner.files import writable_folder, write_atomically
+    from bayesmeta.claims.run import as_json, changed, check_claims
+    from bayesmeta.runner.files import write_atomically
     from bayesmeta.runner.progress import progress_bar
 
-    quick = not options.full
-    names = list(dict.fromkeys(name for text in options.only for name in text.split(",")))
-    for name in names:
-        one_of("--only", name, all_claims())
-    names = names or list(all_claims())
-    whole("--seed", options.seed)
-    if options.json is not None:
-        if options.json.is_dir():
-            raise InputError(f"--json must name a file, {options.json} is a folder")
-        writable_folder(options.json.parent)
+    names = _names(options)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # quotations have letters that ASCII lacks
     with progress_bar("checking", "claims", len(names)) as show:
-        found = check_claims(names, quick=quick, seed=options.seed, progress=show)
+        found = check_claims(names, quick=not options.full, seed=options.seed, progress=show)
     console = Console()
-    for section in dict.fromkeys(one.claim.section for one in found):
-        table = Table(
-            title=section, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
-        )
-        for column in ("claim", "verdict", "slack", "why"):
-            table.add_column(column, no_wrap=column != "why")
-        for one in found:
-            if one.claim.section == section:
-                word = one.verdict.verdict
-                table.add_row(one.claim.id, word.upper() if word == "violated" else word,
-                              _slack(one.verdict), escape(one.verdict.why))  # fmt: skip
-        console.print(table)
-    words = {one.claim.id: one.verdict.verdict for one in found}
-    for title, ids in grouped_ids(words).items():
-        counts = {word: sum(words[name] == word for name in ids)
-                  for word in ("holds", "violated", "undecided")}  # fmt: skip
-        if ids:
-            console.print(f"{title}: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
-    console.print(
-        "slack: 1 - left/right at the tightest point, 0 where a bound is sharp, negative where it "
-        "fails, nothing for equalities; why: the first point that fails",
-        style="dim",
-    )
+    _tables(console, found)
+    _counts(console, found)
     for one in found if options.only else ():
         _explain(console, one)
     if options.json is not None:
         text = json.dumps(as_json(found), indent=2, allow_nan=False) + "\n"
         write_atomically(options.json, lambda to: to.write_text(text))
         console.print(f"wrote {options.json}")
-    different = changed(found, quick)
+    different = changed(found, quick=not options.full)
     if not different:
         console.print("all verdicts are the recorded ones")
     for name, (before, now) in different.items():
         console.print(f"changed: {name} was {before}, is {now}")
     return 1 if different else 0
+
+
+def _names(options: argparse.Namespace) -> list[str]:
+    """The ids of the claims asked for; all options are checked here, before the work."""
+    from bayesmeta.claims import all_claims
+    from bayesmeta.runner.files import writable_folder
+
+    names = list(dict.fromkeys(name for text in options.only for name in text.split(",")))
+    for name in names:
+        one_of("--only", name, all_claims())
+    whole("--seed", options.seed)
+    if options.json is not None:
+        if options.json.is_dir():
+            raise InputError(f"--json must name a file, {options.json} is a folder")
+        writable_folder(options.json.parent)
+    return names or list(all_claims())
+
+
+def _tables(console: Console, found: list[Checked]) -> None:
+    """A table for each section."""
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    for section in dict.fromkeys(one.claim.section for one in found):
+        table = Table(
+            title=section.value, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
+        )
+        for column in ("claim", "verdict", "slack", "why"):
+            table.add_column(column, no_wrap=column != "why")
+        for one in found:
+            if one.claim.section is section:
+                word = one.verdict.verdict
+                shown = word.upper() if word == "violated" else word
+                why = escape(one.verdict.why)
+                table.add_row(one.claim.id, shown, _slack(one.verdict), why)
+        console.print(table)
+
+
+def _slack(verdict: Verdict) -> str:
+    if verdict.loose_by is None and verdict.verdict != "violated":
+        return ""
+    return f"{verdict.slack:.2g}" if verdict.slack > -1e6 else "< -1e6"
+
+
+def _counts(console: Console, found: list[Checked]) -> None:
+    """How many claims of each group hold."""
+    from bayesmeta.claims.run import grouped_ids
+
+    words = {one.claim.id: one.verdict.verdict for one in found}
+    for title, ids in grouped_ids(words).items():
+        here = [words[name] for name in ids]
+        counts = (f"{here.count(word)} {word}" for word in ("holds", "violated", "undecided"))
+        if ids:
+            console.print(f"{title}: " + ", ".join(counts))
+    console.print(
+        "slack: 1 - left/right at the tightest point, 0 where a bound is sharp, negative where it "
+        "fails, nothing for equalities; why: the first point that fails",
+        style="dim",
+    )
+
+
+def _explain(console: Console, one: Checked) -> None:
+    """Everything about a claim: where the paper has it, what was found, what follows."""
+    from rich.markup import escape
+
+    from bayesmeta.claims import correction_of
+
+    claim, verdict = one.claim, one.verdict
+    console.print(f"\n[bold]{claim.id}[/]: {escape(claim.statement)}")
+    for relation in ("corrects", "sharpens", "reads_literally"):
+        if getattr(claim, relation):
+            console.print(f"  {relation.replace('_', ' ')}: {getattr(claim, relation)}")
+    console.print(f"  printed in: {escape(claim.where)}")
+    console.print(f"  printed: “{escape(claim.quote)}”", highlight=False)
+    examples = [] if verdict.counterexample is None else [verdict.counterexample, *verdict.others]
+    for found in examples:
+        _point(console, f"counterexample ({claim.sides}):", found)
+    if not examples and verdict.loose_by is not None:
+        title = f"tightest, the bound {verdict.loose_by:.4g} times what was found, at:"
+        _point(console, title, verdict.worst)
+    why = "where it goes wrong" if verdict.verdict == "violated" else "remark"
+    for title, text in ((why, claim.remark), ("what survives", claim.survives)):
+        if text:
+            console.print(f"  {title}: {escape(text)}")
+    better = correction_of(claim.id)
+    if better is not None:
+        console.print(f"  corrected: --only {better.id}")
+
+
+def _point(console: Console, title: str, found: dict[str, Any]) -> None:
+    """The parameters of a point and its two sides, one a row."""
+    from rich.markup import escape
+
+    console.print(f"  {escape(title)}")
+    for name, value in found.items():
+        shown = f"{value:.6g}" if isinstance(value, float) else value
+        if name == "interval":
+            shown = " to ".join(f"{end:.6g}" for end in value)
+        console.print(f"    {escape(name)} = {escape(str(shown))}", highlight=False)

@@ -12,7 +12,7 @@ from bayesmeta.checks import real, whole
 if TYPE_CHECKING:
     from bayesmeta.commands.parsing import Subparsers
     from bayesmeta.theory.bounds import Line, Promise
-    from bayesmeta.theory.constants import Regime
+    from bayesmeta.theory.regime import Regime
 
 
 def _integer(text: str) -> int:
@@ -56,9 +56,11 @@ def add(commands: Subparsers) -> None:
     for name, (kind, text) in _OPTIONS.items():
         theory.add_argument(f"--{name.replace('_', '-')}", type=kind, metavar="X", help=text)
     theory.add_argument(
-        "--delta", type=float, metavar="X",
+        "--delta",
+        type=float,
+        metavar="X",
         help="delta of Theorem 1, between 0 and 1 (1/N); Theorem 2 has 1/N",
-    )  # fmt: skip
+    )
     theory.add_argument(
         "--actions", type=_integer, default=20, metavar="X", help="actions on offer (20)"
     )
@@ -67,10 +69,9 @@ def add(commands: Subparsers) -> None:
 
 
 def _regime(options: argparse.Namespace) -> Regime:
-    """What is given, in the paper's regime."""
-    from dataclasses import replace
-
+    """The paper's regime with the numbers given in place of its own."""
     from bayesmeta.theory import bounds
+    from bayesmeta.theory.regime import check_regime
 
     given: dict[str, Any] = {
         name: value for name in _OPTIONS if (value := getattr(options, name)) is not None
@@ -84,14 +85,15 @@ def _regime(options: argparse.Namespace) -> Regime:
         else:
             real(shown, value, above=0.0)
     start = {name: given[name] for name in ("dim", "tasks", "radius") if name in given}
-    return bounds.check_regime(replace(bounds.paper_regime(**start), **given))
+    return check_regime(bounds.paper_regime(**start).changed(**given))
 
 
 def _theory(options: argparse.Namespace) -> int:
     from bayesmeta.theory import bounds
+    from bayesmeta.theory.theorems import check_delta
 
     actions = whole("--actions", options.actions, least=1)
-    delta = None if options.delta is None else bounds.check_delta(options.delta, "--delta")
+    delta = None if options.delta is None else check_delta(options.delta, "--delta")
     regime = _regime(options)
     lines = bounds.describe_theory(regime, actions, delta)
     doubts = bounds.doubtful(regime, actions)
@@ -99,17 +101,24 @@ def _theory(options: argparse.Namespace) -> int:
     printed, corrected = (bounds.promise(regime, better, delta) for better in (False, True))
     used = 1 / regime.tasks if delta is None else delta
     if options.json:
-        print(json.dumps({
-            "regime": bounds.as_numbers(regime),
-            "delta": used,
-            "constants": {line.name: line.value for line in lines},
-            "corrected": {one.name: one.corrected for one in lines if one.corrected is not None},
-            "sharper": [line.name for line in lines if line.sharper],
-            "doubtful": doubts,
-            "smallest_horizon": horizon,
-            **_as_data(printed, ""),
-            **_as_data(corrected, "_corrected"),
-        }, indent=2))  # fmt: skip
+        print(
+            json.dumps(
+                {
+                    "regime": regime.numbers(),
+                    "delta": used,
+                    "constants": {line.name: line.value for line in lines},
+                    "corrected": {
+                        one.name: one.corrected for one in lines if one.corrected is not None
+                    },
+                    "sharper": [line.name for line in lines if line.sharper],
+                    "doubtful": doubts,
+                    "smallest_horizon": horizon,
+                    **_as_data(printed, ""),
+                    **_as_data(corrected, "_corrected"),
+                },
+                indent=2,
+            )
+        )
         return 0
     from rich.console import Console
     from rich.padding import Padding
@@ -117,9 +126,10 @@ def _theory(options: argparse.Namespace) -> int:
 
     console = Console()
     console.print(_table(lines))
-    numbers = {**bounds.as_numbers(regime), "delta": used}
-    console.print(", ".join(f"{name} {x:g}" for name, x in numbers.items()), style="dim",
-                  highlight=False)  # fmt: skip
+    numbers = {**regime.numbers(), "delta": used}
+    console.print(
+        ", ".join(f"{name} {x:g}" for name, x in numbers.items()), style="dim", highlight=False
+    )
     said = _told(regime, horizon, printed, "printed")
     if corrected != printed:
         said += _told(regime, horizon, corrected, "corrected")
@@ -156,7 +166,7 @@ def _told(regime: Regime, horizon: int, promise: Promise, which: str) -> list[st
         side, sign = ("below", "<") if promise.informative else ("not below", ">=")
         said = [
             "the conditions of the theorems hold here",
-            f"Theorem 2's bound is {side} the trivial one, N R_sing of who learns nothing: "
+            f"Theorem 2's bound is {side} the trivial one, N R_sing without any learning: "
             f"k_2 sqrt(N) + N_0 {sign} N",
         ]
     both, telling = (
@@ -178,10 +188,13 @@ def _table(lines: list[Line]) -> Any:
     from rich.table import Table
 
     table = Table(
-        title="The constants of the theory", box=box.SIMPLE_HEAD, title_justify="left",
+        title="The constants of the theory",
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
         caption="corrected: blank where it is the same as printed; * sharper: what is printed "
-        "holds, too, but less will do", caption_justify="left",
-    )  # fmt: skip
+        "holds, too, but less will do",
+        caption_justify="left",
+    )
     for column in ("", "printed", "corrected", "what it is"):
         table.add_column(column, justify="left" if column in ("", "what it is") else "right")
     for line in lines:

@@ -1,4 +1,4 @@
-"""The device of the proof: actions and noise that bring two learners to the same posterior.
+"""Alignment, the device of the proof: actions and noise that give two learners one posterior.
 
 M starts from N(mu-hat, Sigma-hat), K from the true prior N(mu_*, Sigma_*). For every set of actions
 of M there is one of K after which their covariances agree, and for every noise of M one of K after
@@ -28,7 +28,7 @@ def symmetric_power(matrix: Array, power: float) -> Array:
 
 
 def covariance_gap(used: GaussianPrior, true: GaussianPrior, noise_sd: float) -> Array:
-    """B = sigma^2 (Sigma_*^-1 - Sigma-hat^-1): positive where Sigma-hat is the wider."""
+    """B = sigma^2 (Sigma_*^-1 - Sigma-hat^-1), eq. (25): positive where Sigma-hat is the wider."""
     gap: Array = noise_sd**2 * (np.linalg.inv(true.cov) - np.linalg.inv(used.cov))
     return (gap + gap.T) / 2
 
@@ -47,24 +47,28 @@ def _grams(actions: Array, gap: Array) -> tuple[Array, Array]:
 
 
 def aligned_actions(actions: Array, gap: Array) -> Array:
-    """A^K(A^M) = A V^-1/2 (V - B)^1/2: K's actions that make the covariances equal."""
+    """A^K(A^M) = A V^-1/2 (V - B)^1/2, eq. (26): K's actions that make the covariances equal."""
     gram, rest = _grams(actions, gap)
     moved: Array = actions @ symmetric_power(gram, -0.5) @ symmetric_power(rest, 0.5)
     return moved
 
 
 def original_actions(actions: Array, gap: Array) -> Array:
-    """A^M(A^K) = A^K (V^K)^-1/2 (V^K + B)^1/2, the inverse map."""
+    """A^M(A^K) = A^K (V^K)^-1/2 (V^K + B)^1/2, eq. (28): the inverse map."""
     gram = actions.T @ actions
     moved: Array = actions @ symmetric_power(gram, -0.5) @ symmetric_power(gram + gap, 0.5)
     return moved
 
 
 def aligned_mean(
-    used: GaussianPrior, true: GaussianPrior, noise_sd: float, actions: Array, noise: Array,
+    used: GaussianPrior,
+    true: GaussianPrior,
+    noise_sd: float,
+    actions: Array,
+    noise: Array,
     theta: Array,
-) -> Array:  # fmt: skip
-    """mu-tilde: the prior mean with which K, after A^K(A^M) and the noise of M, has M's mean."""
+) -> Array:
+    """mu-tilde, eq. (35): the prior mean that gives K, after A^K(A^M) and M's noise, M's mean."""
     gap = covariance_gap(used, true, noise_sd)
     left = actions - aligned_actions(actions, gap)
     inner = np.linalg.solve(used.cov, used.mean)
@@ -73,17 +77,21 @@ def aligned_mean(
 
 
 def shift(used: GaussianPrior, true: GaussianPrior, noise_sd: float, theta: Array) -> Array:
-    """G = sigma^2 Sigma-hat^-1 (mu-hat - mu_*) + B (theta - mu_*)."""
+    """G = sigma^2 Sigma-hat^-1 (mu-hat - mu_*) + B (theta - mu_*), eq. (39)."""
     first = noise_sd**2 * np.linalg.solve(used.cov, used.mean - true.mean)
     made: Array = first + covariance_gap(used, true, noise_sd) @ (theta - true.mean)
     return made
 
 
 def aligned_noise(
-    used: GaussianPrior, true: GaussianPrior, noise_sd: float, gram: Array, noise: Array,
+    used: GaussianPrior,
+    true: GaussianPrior,
+    noise_sd: float,
+    gram: Array,
+    noise: Array,
     theta: Array,
-) -> Array:  # fmt: skip
-    """S^K(S^M) = G + (V^K + B)^1/2 (V^K)^-1/2 S^M, from S^M = A^K' Xi and V^K = ``gram``."""
+) -> Array:
+    """S^K(S^M) = G + (V^K + B)^1/2 (V^K)^-1/2 S^M, eq. (40), with S^M = A^K' Xi, V^K = ``gram``."""
     gap = covariance_gap(used, true, noise_sd)
     turn = symmetric_power(gram + gap, 0.5) @ symmetric_power(gram, -0.5)
     made: Array = shift(used, true, noise_sd, theta) + turn @ noise
@@ -137,8 +145,8 @@ def _backwards() -> Callable[[Array, Array, Array], Array]:
 
 
 def _root(matrix: Any) -> Any:
-    """R = X^1/2 in a graph, with dR from R dR + dR R = dX (the Kronecker sum of line 2033): it does
-    not need the derivative of eigenvectors, which there is not where eigenvalues are equal."""
+    """R = X^1/2 in a graph, with dR from R dR + dR R = dX (lemma "Square root vectorization").
+    Eigenvectors have no derivative where eigenvalues are equal, so theirs is not used."""
     import pytensor.tensor as pt
     from pytensor.gradient import disconnected_grad
 
@@ -158,15 +166,15 @@ def noise_log_density(noise: Array, gram: Array, noise_sd: float) -> float:
 
 
 def noise_log_density_printed(noise: Array, gram: Array, steps: int) -> float:
-    """The same as line 1494 prints it, log of exp(-|S|^2_{V^-1} / 2) / sqrt((2 pi)^tau det V):
+    """The same as eq. (43) prints it, log of exp(-|S|^2_{V^-1} / 2) / sqrt((2 pi)^tau det V):
     without sigma, and with tau = ``steps`` where d should be (see the claim noise-density)."""
     scale = steps * math.log(2 * math.pi) + np.linalg.slogdet(gram)[1]
     return -0.5 * float(_norm_squared(noise, gram) + scale)
 
 
 def noise_log_ratio(noise: Array, moved: Array, gram: Array, noise_sd: float) -> float:
-    """log p(S) - log p(S^K), from S and S^K = ``moved`` with the same V^K = ``gram``: term A of the
-    small noise terms, line 1621, which prints it as if sigma were 1."""
+    """log p(S) - log p(S^K), from S and S^K = ``moved`` with the same V^K = ``gram``: term A of
+    eq. (46), which prints it as if sigma were 1."""
     apart = _norm_squared(moved, gram) - _norm_squared(noise, gram)
     return 0.5 * apart / noise_sd**2
 
@@ -179,8 +187,8 @@ def _norm_squared(vector: Array, gram: Array) -> float:
 def action_log_ratio(
     actions: Array, moved: Array, radius: float, cov: Array | None = None
 ) -> float:
-    """log f(A) - log f(A^K), term A of the covariance alignment (lines 1047-1100), for a law that
-    is constant on the ball of ``radius``, or N(0, ``cov``) truncated to it; infinite where a row of
+    """log f(A) - log f(A^K), term A of the covariance alignment, eqs. (30)-(32), for a law that is
+    constant on the ball of ``radius``, or N(0, ``cov``) truncated to it; infinite where a row of
     A^K is outside. Within the ball the Gaussian's is -Tr(Sigma^-1 B) / 2."""
     inside = [np.linalg.norm(rows, axis=1) <= radius * (1 + 1e-12) for rows in (actions, moved)]
     if not inside[0].all():

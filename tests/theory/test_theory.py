@@ -1,27 +1,45 @@
-"""Constants of the theory and the alignment of two learners."""
+"""Constants of the theory: by hand, against each other, and as the command shows them."""
 
 from __future__ import annotations
 
 import json
 import math
+import pickle
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
 import bayesmeta as bm
-from bayesmeta.checks import Array
-from bayesmeta.claims.jacobian import log_jacobian
-from bayesmeta.theory import alignment, bounds
+from bayesmeta.theory import bounds, theorems
 from bayesmeta.theory import constants as c
-from bayesmeta.theory.constants import Regime
+from bayesmeta.theory.regime import Bounds, Regime
 from tests.helpers import run
 
 PAPER = bounds.regime_of(bm.paper_family(), 10_000)
-SIMPLE = Regime(1, 100, 100, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0)
-JUMPY = Regime(1, 10, 500, 1.251876112782076e-05, 0.06391074442504793, 0.0013615277509879315,
-               0.025856529874417108, 0.25856529874417106, 1.0)  # fmt: skip
+SIMPLE = Regime.of(
+    dim=1,
+    horizon=100,
+    tasks=100,
+    noise_sd=1.0,
+    radius=1.0,
+    action_min=0.5,
+    prior_min=1.0,
+    prior_max=1.0,
+    mean_norm=1.0,
+)
+JUMPY = Regime.of(
+    dim=1,
+    horizon=500,
+    tasks=10,
+    noise_sd=1.251876112782076e-05,
+    radius=0.06391074442504793,
+    action_min=0.0013615277509879315,
+    prior_min=0.025856529874417108,
+    prior_max=0.25856529874417106,
+    mean_norm=1.0,
+)
 """N_0 = N at 465; at 466 tau jumps, and N_0 with it."""
 
 
@@ -32,17 +50,28 @@ def some_regimes(size: int) -> list[Regime]:
         d, radius, low = int(rng.integers(1, 4)), rng.uniform(0.05, 2.0), 10 ** rng.uniform(-2, 1)
         share, tasks, horizon = rng.uniform(0.1, 1.0), *rng.integers(2, 1000, 2)
         noise = low * radius * 10 ** rng.uniform(-6.0, -3.5)
-        found.append(Regime(d, int(tasks), int(horizon), noise, radius, share * radius**2 / d,
-                            low, low * rng.uniform(1, 10), 1.0))  # fmt: skip
+        found.append(
+            Regime.of(
+                dim=d,
+                horizon=int(horizon),
+                tasks=int(tasks),
+                noise_sd=noise,
+                radius=radius,
+                action_min=share * radius**2 / d,
+                prior_min=low,
+                prior_max=low * rng.uniform(1, 10),
+                mean_norm=1.0,
+            )
+        )
     return found
 
 
 def test_constants_of_the_papers_experiment() -> None:
     """By hand: d = 5, lambda_A = a^2/(d+2) = 1/112, eigenvalues of Sigma 0.2 and 4.2, sigma 1."""
-    assert PAPER.action_min == pytest.approx(1 / 112)
+    assert PAPER.bounds.action_min == pytest.approx(1 / 112)
     assert c.tau_of(PAPER) == math.ceil(8 / 16 * 112 * math.log(25 * 1e8 * 200))
     assert c.gram_steps(PAPER, 1e-8) == pytest.approx(56 * math.log(5000 * 1e8))
-    assert PAPER.estimate_variance == pytest.approx(44.8 + 4.2)
+    assert c.pooled_variance_of(PAPER) == pytest.approx(44.8 + 4.2)
     assert c.c_s(PAPER) == pytest.approx(2 * 112 / 0.04)
     assert c.c_xi(PAPER, 0.01) ** 2 == pytest.approx(5 * math.log(1e5))
     assert c.c_1(PAPER, 0.01) == pytest.approx(10 * math.log(5e5))
@@ -55,7 +84,7 @@ def test_constants_of_the_papers_experiment() -> None:
 def test_constants_fit_together() -> None:
     """Radii are roots of f delta, k_2 is 2 k_1 sqrt(N) at delta = 1/N, N_0 is M at n = N + 1."""
     p, n = PAPER, PAPER.tasks
-    told = (p.dim, p.noise_sd, p.action_min, p.prior_max)
+    told = (p.dim, p.noise_sd, p.bounds.action_min, p.bounds.prior_max)
     eta = 1 / (p.dim * n * p.horizon)
     assert c.mean_radius(*told, n, eta) == pytest.approx(math.sqrt(c.f_m(p, n) / (n - 1)))
     wide = 2 * c.covariance_radius(*told, n, eta)
@@ -85,13 +114,23 @@ def test_brackets_by_hand() -> None:
     """d = 2, T = 100, N = 10, a = 2, sigma = 1, lambda_max = 1, so lambda_max a^2 = 4 and ln 5 =
     1.609438; with 20 actions ln(4 20 T^2) = ln 8e5 = 13.592367 and ln(4 20 (NT)^2) = ln 8e7 =
     18.197537; ln(1 + 100) = 4.615121."""
-    regime = Regime(2, 10, 100, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0)
+    regime = Regime.of(
+        dim=2,
+        horizon=100,
+        tasks=10,
+        noise_sd=1.0,
+        radius=2.0,
+        action_min=1.0,
+        prior_min=1.0,
+        prior_max=1.0,
+        mean_norm=1.0,
+    )
     # 4 sqrt(4 / 1.609438 13.592367) sqrt(100 4.615121) + sqrt 8 = 23.248793 21.482832 + 2.828427
-    assert bounds.prior_dependent_task(regime, 20) == pytest.approx(502.2783, rel=1e-6)
+    assert theorems.prior_dependent_task(regime, 20) == pytest.approx(502.2783, rel=1e-6)
     # sqrt(8 4 18.197537 / 1.609438) sqrt(4.615121 2 100) = 19.021475 30.381312
-    assert bounds.prior_dependent_meta(regime, 20) == pytest.approx(577.8974, rel=1e-6)
+    assert theorems.prior_dependent_meta(regime, 20) == pytest.approx(577.8974, rel=1e-6)
     # sqrt(8 13.592367 / 1.609438) sqrt(200 ln 201) + 2 / (4 sqrt(2 pi) 100)
-    assert bounds.prior_dependent_corrected(regime, 20) == pytest.approx(267.6991, rel=1e-6)
+    assert theorems.prior_dependent_corrected(regime, 20) == pytest.approx(267.6991, rel=1e-6)
 
 
 def test_m_tilde_suffices() -> None:
@@ -126,7 +165,7 @@ def test_m_tilde_of_a_regime_suffices(corrected: bool) -> None:
 def test_m_tilde_of_other_deviations() -> None:
     """f_m = f_s = d + ln(1/delta) and the tau of the lemma on the gram, as lines in ln(1/delta)."""
     for regime in [PAPER, SIMPLE, replace(PAPER, noise_sd=1e-3)]:
-        d, per = regime.dim, 8 * regime.radius**2 / regime.action_min
+        d, per = regime.dim, 8 * regime.bounds.radius**2 / regime.bounds.action_min
         tau = (max(d, per * math.log(d**2 * regime.horizon)), per)
         delta = 1 / c.m_tilde_of(regime, tau, (d, 1.0), (d, 1.0))
         f = d - math.log(delta)
@@ -138,12 +177,13 @@ def test_the_smallest_horizon_and_tasks_are_smallest() -> None:
     horizon = bounds.smallest_horizon(PAPER)
     assert c.tau_of(replace(PAPER, horizon=horizon)) < horizon
     assert c.tau_of(replace(PAPER, horizon=horizon - 1)) >= horizon - 1
-    easy = replace(PAPER, noise_sd=1e-3, action_min=1 / 80, horizon=10_000)
+    easy = PAPER.changed(noise_sd=1e-3, action_min=1 / 80, horizon=10_000)
     tasks = bounds.smallest_tasks(easy)
     assert tasks >= c.n_0(replace(easy, tasks=tasks))
     assert tasks == 2 or tasks - 1 < c.n_0(replace(easy, tasks=tasks - 1))
-    both = replace(PAPER, **dict(zip(("horizon", "tasks"), bounds.smallest_both(PAPER),
-                                     strict=True)))  # fmt: skip
+    both = replace(
+        PAPER, **dict(zip(("horizon", "tasks"), bounds.smallest_both(PAPER), strict=True))
+    )
     assert bounds.vacuous(both) == []
     assert len(bounds.vacuous(PAPER)) == 3 and bounds.vacuous(PAPER)[0].startswith("tau > T: 1,509")
 
@@ -170,7 +210,17 @@ def test_the_smallest_are_those_found_by_counting() -> None:
 def test_the_least_of_both_do_not_depend_on_those_given() -> None:
     """From least values: below what is given where that is more than is needed; and no pair with
     a smaller T or N has both."""
-    ample = Regime(2, 100_000, 5000, 1e-3, 1.0, 0.25, 0.2, 1.8, 2 * math.sqrt(2))
+    ample = Regime.of(
+        dim=2,
+        horizon=5000,
+        tasks=100_000,
+        noise_sd=1e-3,
+        radius=1.0,
+        action_min=0.25,
+        prior_min=0.2,
+        prior_max=1.8,
+        mean_norm=2 * math.sqrt(2),
+    )
     horizon, tasks = bounds.smallest_both(ample)
     assert horizon < 5000 and tasks <= bounds.smallest_tasks(ample) < 100_000
     assert bounds.smallest_both(replace(ample, tasks=2, horizon=1)) == (horizon, tasks)
@@ -197,7 +247,7 @@ def test_where_theorem_2_beats_learning_nothing(corrected: bool) -> None:
         horizon, tasks = bounds.smallest_informative(regime, corrected)
         found = replace(regime, horizon=horizon, tasks=tasks)
         assert bounds.informative(found, corrected) and not bounds.vacuous(found, corrected)
-        bound = bounds.theorem_2(found, 1.0, 1.0, corrected)
+        bound = theorems.theorem_2(found, 1.0, 1.0, corrected)
         assert bound - (c.bad_tasks(found) if corrected else 0) < tasks
         fewer = replace(found, tasks=min(tasks - 1, math.floor(tasks * (1 - 1e-12))))
         assert not bounds.informative(fewer, corrected)
@@ -224,9 +274,9 @@ def test_what_is_said_where_numbers_are_equal() -> None:
 def test_the_papers_regime_in_closed_form() -> None:
     """As from the family."""
     for d in (1, 2, 5, 20):
-        found = bounds.as_numbers(bounds.paper_regime(d, 50, 0.7))
+        found = bounds.paper_regime(d, 50, 0.7).numbers()
         assert found == pytest.approx(
-            bounds.as_numbers(bounds.regime_of(bm.paper_family(dim=d, radius=0.7), 50)), rel=1e-9
+            bounds.regime_of(bm.paper_family(dim=d, radius=0.7), 50).numbers(), rel=1e-9
         )
 
 
@@ -234,7 +284,7 @@ def test_the_papers_regime_in_closed_form() -> None:
 def test_delta_is_a_probability(delta: float, capsys: pytest.CaptureFixture[str]) -> None:
     """Refused by the functions, and by the command in one line."""
     with pytest.raises(bm.InputError, match="delta must be"):
-        bounds.theorem_1(PAPER, 50, 1.0, 1.0, delta, 1.0)
+        theorems.theorem_1(PAPER, 50, 1.0, 1.0, delta, 1.0)
     with pytest.raises(bm.InputError, match="delta must be"):
         bounds.describe_theory(PAPER, 20, delta)
     with pytest.raises(bm.InputError, match="delta must be"):
@@ -246,8 +296,10 @@ def test_delta_is_a_probability(delta: float, capsys: pytest.CaptureFixture[str]
 
 def test_delta_is_that_of_theorem_1(capsys: pytest.CaptureFixture[str]) -> None:
     """It changes c_xi, c_1, c_bad, M, k_1 and the bound; Theorem 2 has 1/N whatever it is."""
-    usual, other = ({line.name: line.value for line in bounds.describe_theory(PAPER, 20, delta)}
-                    for delta in (None, 0.01))  # fmt: skip
+    usual, other = (
+        {line.name: line.value for line in bounds.describe_theory(PAPER, 20, delta)}
+        for delta in (None, 0.01)
+    )
     changed = {name for name, value in usual.items() if value != other[name]}
     assert changed == {"c_xi", "c_1", "c_bad", "k_1", "Theorem 1"}  # M is c_s^2 tau^2 f_s here
     loud = replace(PAPER, noise_sd=100.0)
@@ -262,20 +314,20 @@ def test_delta_is_that_of_theorem_1(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bounds_are_what_they_are_made_of() -> None:
     """Theorem 1 and 2 with regret 0 and 1; both brackets grow with the horizon."""
     fm, fs = c.f_m(PAPER, 100), c.f_s(PAPER, 100)
-    rest = bounds.theorem_1(PAPER, 50, fm, fs, 0.01, 0.0)
+    rest = theorems.theorem_1(PAPER, 50, fm, fs, 0.01, 0.0)
     assert rest == pytest.approx(c.c_bad(PAPER, 0.01) * 0.01 / math.sqrt(5))
-    whole = bounds.theorem_1(PAPER, 50, fm, fs, 0.01, 2.0)
+    whole = theorems.theorem_1(PAPER, 50, fm, fs, 0.01, 2.0)
     assert whole - rest == pytest.approx(2 * c.k_1(PAPER, 50, fm, fs, 0.01))
-    assert bounds.theorem_2(PAPER, 0.0, 2.0) == 2 * math.ceil(c.n_0(PAPER))
-    assert bounds.theorem_2(PAPER, 1.0, 0.0) == pytest.approx(100 * c.k_2(PAPER))
+    assert theorems.theorem_2(PAPER, 0.0, 2.0) == 2 * math.ceil(c.n_0(PAPER))
+    assert theorems.theorem_2(PAPER, 1.0, 0.0) == pytest.approx(100 * c.k_2(PAPER))
     left_out = c.c_bad(PAPER, 1e-4) * (1 + math.log(1e4)) / math.sqrt(5)
-    assert bounds.theorem_2(PAPER, 0.0, 0.0, corrected=True) == pytest.approx(left_out)
+    assert theorems.theorem_2(PAPER, 0.0, 0.0, corrected=True) == pytest.approx(left_out)
     quiet = replace(PAPER, noise_sd=0.1)  # c_xi^2 without 0.1^2
-    more = bounds.theorem_1(quiet, 0, 1.0, 0.0, 0.01, 1.0, corrected=True)
-    less = bounds.theorem_1(quiet, 0, 1.0, 0.0, 0.01, 1.0)
+    more = theorems.theorem_1(quiet, 0, 1.0, 0.0, 0.01, 1.0, corrected=True)
+    less = theorems.theorem_1(quiet, 0, 1.0, 0.0, 0.01, 1.0)
     assert more - less == pytest.approx(0.9 * c.k_1(quiet, 0, 1.0, 0.0, 0.01, corrected=True))
     longer = replace(PAPER, horizon=400)
-    for bracket in (bounds.prior_dependent_task, bounds.prior_dependent_meta):
+    for bracket in (theorems.prior_dependent_task, theorems.prior_dependent_meta):
         assert 1.2 < bracket(longer, 20) / bracket(PAPER, 20) < 2
 
 
@@ -309,9 +361,11 @@ def test_theory_says_both_printed_and_corrected(capsys: pytest.CaptureFixture[st
     assert found["both"]["horizon"] < 5000
     assert "M" not in found["sharper"] and "task bound" in found["sharper"]
     assert found["corrected"]["bad tasks"] == pytest.approx(
-        22 * (2 * math.sqrt(2) + math.sqrt(7.2 * math.log(4 * 5e8))) * (1 + math.log(1e5))
+        22
+        * (2 * math.sqrt(2) + math.sqrt(7.2 * math.log(4 * 5e8)))
+        * (1 + math.log(1e5))
         / math.sqrt(2)
-    )  # fmt: skip
+    )
     assert run(*command, "--tasks", "100000") == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "with the printed constants: the conditions of the theorems hold here" in shown
@@ -369,105 +423,33 @@ def test_bad_regimes_are_refused(
     assert words in error and len(error.splitlines()) == 1
 
 
-def learners(d: int, seed: int) -> tuple[bm.GaussianPrior, bm.GaussianPrior, np.random.Generator]:
-    """A prior in use that is wider than the true one, as E_s asks."""
-    rng = np.random.default_rng(seed)
-    half = rng.standard_normal((d, d))
-    cov = half @ half.T + 0.5 * np.eye(d)
-    wider = rng.standard_normal((d, d))
-    used = bm.GaussianPrior(rng.standard_normal(d), cov + 0.02 * wider @ wider.T)
-    return used, bm.GaussianPrior(rng.standard_normal(d), cov), rng
+def test_a_setting_is_a_regime() -> None:
+    """One definition: the constants take what a learner is told as it is."""
+    setting = bm.paper_family().setting(10_000)
+    assert isinstance(setting, Regime) and setting.numbers() == PAPER.numbers()
+    assert c.k_2(setting) == c.k_2(PAPER) and c.tau_of(setting) == c.tau_of(PAPER)
+    assert bm.Bounds is Bounds and pickle.loads(pickle.dumps(setting)).bounds == PAPER.bounds
 
 
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_two_learners_are_brought_to_one_posterior(d: int) -> None:
-    """Covariances by actions, means by noise; the maps have their inverses."""
-    used, true, rng = learners(d, d)
-    actions, theta = 2 * rng.standard_normal((d + 6, d)), rng.standard_normal(d)
-    noise = 0.3 * rng.standard_normal(d + 6)
-    gap = alignment.covariance_gap(used, true, 0.3)
-    moved = alignment.aligned_actions(actions, gap)
-    np.testing.assert_allclose(alignment.original_actions(moved, gap), actions, atol=1e-10)
-    gram, other = actions.T @ actions, moved.T @ moved
-    np.testing.assert_allclose(other, gram - gap, atol=1e-10)
-    mean, cov = alignment.posterior_after(used, 0.3, gram, actions.T @ noise, theta)
-    shifted = alignment.aligned_noise(used, true, 0.3, other, moved.T @ noise, theta)
-    theirs, same = alignment.posterior_after(true, 0.3, other, shifted, theta)
-    np.testing.assert_allclose(theirs, mean, atol=1e-10)
-    np.testing.assert_allclose(same, cov, atol=1e-10)
-    tilde = alignment.aligned_mean(used, true, 0.3, actions, noise, theta)
-    again, _ = alignment.posterior_after(
-        bm.GaussianPrior(tilde, true.cov), 0.3, other, moved.T @ noise, theta
-    )
-    np.testing.assert_allclose(again, mean, atol=1e-10)
+def test_a_regime_is_changed_by_name() -> None:
+    """Numbers of the regime and of its bounds alike; other names and bad numbers are refused."""
+    other = PAPER.changed(noise_sd=2.0, radius=3.0)
+    assert (other.noise_sd, other.bounds.radius) == (2.0, 3.0)
+    assert other.changed(noise_sd=1.0, radius=0.25) == PAPER
+    assert Regime.of(**PAPER.numbers()) == PAPER  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="radii"):
+        PAPER.changed(radii=1.0)
+    with pytest.raises(bm.InputError, match="noise_sd must be greater than 0"):
+        PAPER.changed(noise_sd=0.0)
+    with pytest.raises(bm.InputError, match="must not exceed prior_max"):
+        PAPER.changed(prior_min=5.0)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (2, 2), (4, 2), (7, 5)])
-def test_the_jacobian_of_the_actions(shape: tuple[int, int]) -> None:
-    """Automatic differentiation, differences and the paper's formula agree."""
-    used, true, rng = learners(shape[1], 7)
-    actions = 2 * rng.standard_normal(shape)
-    gap = alignment.covariance_gap(used, true, 0.1)
-    compare_jacobians(actions, gap)
-
-
-@pytest.mark.parametrize("gap", [np.zeros((2, 2)), 0.3 * np.eye(2), np.diag([0.3, 0.6])])
-def test_the_jacobian_where_eigenvalues_are_equal(gap: Array) -> None:
-    """V = 2I: eigenvectors have no derivative there, roots do. With V - B = 2I, too."""
-    square = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-    compare_jacobians(square, gap)
-    compare_jacobians(square @ alignment.symmetric_power(np.eye(2) + gap / 2, 0.5), gap)
-
-
-def compare_jacobians(actions: Array, gap: Array) -> None:
-    """All three ways."""
-    found = alignment.jacobian(actions, gap)
-    np.testing.assert_allclose(found, alignment.jacobian_by_differences(actions, gap), atol=1e-7)
-    sign, log = np.linalg.slogdet(found)
-    assert sign != 0 and log == pytest.approx(log_jacobian(actions, gap), abs=1e-9)
-
-
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_the_density_of_the_noise(d: int) -> None:
-    """Against SciPy's; as printed it differs by what is lost: nothing at d = tau, sigma = 1."""
-    used, true, rng = learners(d, d)
-    actions = 2 * rng.standard_normal((d + 3, d))
-    gram, noise = actions.T @ actions, actions.T @ (0.3 * rng.standard_normal(d + 3))
-    found = alignment.noise_log_density(noise, gram, 0.3)
-    assert found == pytest.approx(multivariate_normal.logpdf(noise, np.zeros(d), 0.09 * gram))
-    plain = alignment.noise_log_density(noise, gram, 1.0)
-    assert alignment.noise_log_density_printed(noise, gram, d) == pytest.approx(plain)
-    lost = plain - alignment.noise_log_density_printed(noise, gram, d + 3)
-    assert lost == pytest.approx(1.5 * math.log(2 * math.pi))
-    moved = alignment.aligned_noise(used, true, 0.3, gram, noise, rng.standard_normal(d))
-    ratio = alignment.noise_log_ratio(noise, moved, gram, 0.3)
-    assert ratio == pytest.approx(found - alignment.noise_log_density(moved, gram, 0.3))
-
-
-@pytest.mark.parametrize("d", [1, 2, 5])
-def test_the_density_of_the_actions(d: int) -> None:
-    """The Gaussian's ratio is -Tr(Sigma^-1 B)/2 and SciPy's, the uniform law's 1; outside the ball
-    there is none."""
-    used, true, rng = learners(d, d)
-    actions, gap = 2 * rng.standard_normal((d + 6, d)), alignment.covariance_gap(used, true, 0.3)
-    moved, radius = alignment.aligned_actions(actions, gap), float(np.linalg.norm(actions))
-    found = alignment.action_log_ratio(actions, moved, radius, true.cov)
-    assert found == pytest.approx(-0.5 * np.trace(np.linalg.inv(true.cov) @ gap)) and found < 0
-    law = multivariate_normal(np.zeros(d), true.cov)
-    assert found == pytest.approx(float(np.sum(law.logpdf(actions) - law.logpdf(moved))))
-    assert alignment.action_log_ratio(actions, moved, radius) == 0.0
-    assert alignment.action_log_ratio(actions, 2 * radius * np.ones_like(moved), radius) == math.inf
-    with pytest.raises(bm.InputError, match="beyond the radius 1,"):
-        alignment.action_log_ratio(np.full((1, d), 2.0), moved, 1.0)
-
-
-def test_priors_too_far_apart_do_not_align() -> None:
-    """Where V - B is not positive definite there is nothing to map to; said so."""
-    used, true, rng = learners(2, 3)
-    gap = alignment.covariance_gap(used, true, 50.0)
-    with pytest.raises(bm.InputError, match="V - B is not positive definite"):
-        alignment.aligned_actions(0.01 * rng.standard_normal((5, 2)), gap)
-    with pytest.raises(bm.InputError, match="V - B is not positive definite"):
-        alignment.jacobian(0.01 * rng.standard_normal((5, 2)), gap)
-    with pytest.raises(bm.InputError, match="V is not positive definite"):
-        alignment.jacobian(np.array([[1.0, 0.0], [2.0, 0.0]]), -np.eye(2))
+def test_the_pooled_variance_has_one_home() -> None:
+    """f_m, f_s, k_2 and N_0 and the radii follow the one function, and c_w is 50 times it."""
+    told = (PAPER.dim, PAPER.noise_sd, PAPER.bounds.action_min, PAPER.bounds.prior_max)
+    each = c.pooled_variance(*told)
+    assert each == c.pooled_variance_of(PAPER) == pytest.approx(49.0)
+    assert c.widening_constant(*told) == c.widening_constant_of(PAPER) == 50 * each
+    source = Path(c.__file__).read_text()
+    assert source.count("noise_sd**2 / (action_min * dim)") == 1 and source.count("50 *") == 1

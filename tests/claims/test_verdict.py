@@ -1,0 +1,47 @@
+"""Points and the verdict they add up to."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from bayesmeta.claims.verdict import Point, at_most, counted, equal, estimated, exact, judge
+
+
+def test_points_are_judged() -> None:
+    """Below, above, too close to tell; NaN fails; what cannot fail decides nothing."""
+    assert at_most({}, 1.0, 2.0).outcome == "holds"
+    assert at_most({}, 1.0, 2.0).slack == pytest.approx(0.5)
+    assert at_most({}, 2.0, 1.0).outcome == "violated"
+    assert Point({}, math.nan, 1.0).outcome == "violated"
+    assert Point({}, 1.0, 1.5, 0.5, 2.0).outcome == "undecided"
+    assert equal({}, 0.0, 0.0).outcome == "holds"
+    assert judge("x", [exact({}, 0.5, 2.0)]).verdict == "undecided"
+    assert judge("x", [exact({}, 0.5, 2.0), exact({"d": 1}, 0.1, 0.2)]).verdict == "holds"
+    assert judge("x", [Point({}, 1.0, 1.5, 0.5, 2.0), at_most({}, 0, 1)]).verdict == "undecided"
+    bad = judge("x", [at_most({}, 0, 1), at_most({"d": 3}, 2, 1), at_most({"d": 9}, 3, 1)])
+    assert bad.verdict == "violated" and bad.counterexample is not None
+    assert bad.counterexample["d"] == 3 and bad.counterexample["left"] == 2
+    with pytest.raises(ValueError, match="returned no points"):
+        judge("x", [])
+
+
+def test_counts_have_exact_intervals() -> None:
+    """Clopper-Pearson: the ends are where so few or so many are just unlikely enough."""
+    point = counted({}, 7, 100, 0.01, 0.01)
+    assert point.outcome == "violated" and point.low is not None and point.high is not None
+    assert binom.sf(6, 100, point.low) == pytest.approx(0.005)
+    assert binom.cdf(7, 100, point.high) == pytest.approx(0.005)
+    assert counted({}, 0, 100, 0.5, 0.01).outcome == "holds"
+    assert counted({}, 0, 100, 1e-3, 0.01).outcome == "undecided"
+    assert counted({}, 100, 100, 1.0, 0.01).vacuous
+
+
+def test_estimates_have_t_intervals() -> None:
+    """Mean and half width by hand: t with 3 degrees of freedom."""
+    point = estimated({}, np.array([1.0, 2.0, 3.0, 4.0]), 10.0, 0.05)
+    assert point.left == 2.5 and point.outcome == "holds"
+    assert point.high == pytest.approx(2.5 + 3.182446 * np.sqrt(5 / 3) / 2)
