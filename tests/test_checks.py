@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from bayesmeta.checks import InputError, array, covariance, one_of, real, whole
+from bayesmeta.checks import InputError, array, covariance, one_of, real, renamed, whole
 
 
 def test_real_returns_a_float() -> None:
@@ -121,3 +121,17 @@ def test_input_error_is_a_value_error() -> None:
     """Callers who catch ValueError catch ours."""
     with pytest.raises(ValueError, match="n must be"):
         whole("n", 0.5)
+
+
+def test_arguments_under_earlier_names() -> None:
+    """Passed on under the new name, by keyword; both at once are refused."""
+
+    @renamed(seed="random_seed")
+    def seeded(random_seed: int = 0) -> int:
+        """Documented."""
+        return random_seed
+
+    assert seeded(seed=3) == seeded(3) == seeded(random_seed=3) == 3  # type: ignore[call-arg]
+    assert seeded() == 0 and seeded.__doc__ == "Documented."
+    with pytest.raises(InputError, match="seed is the earlier name of random_seed"):
+        seeded(seed=3, random_seed=3)  # type: ignore[call-arg]

@@ -11,11 +11,11 @@ import xarray as xr
 
 from bayesmeta.agents.roster import BAYESIAN, FIGURE_1, OURS, ROSTER
 from bayesmeta.environment import paper_family
-from bayesmeta.report.figure1 import with_recorded
+from bayesmeta.report.figure1 import RECORDED, recorded_rows, with_recorded
 from bayesmeta.report.figures.style import figure_1
 from bayesmeta.report.markdown import from_interval, table, with_ends, write_block
 from bayesmeta.runner.files import write_atomically
-from bayesmeta.simulation.records import cumulative, read_record, settings_of
+from bayesmeta.simulation.records import cumulative, read_record, settings_of, write_record
 from bayesmeta.simulation.summaries import (
     Interval,
     error_slopes,
@@ -389,8 +389,11 @@ def main() -> None:
     write_atomically(HERE / "figure1.png", lambda to: figure.savefig(to, dpi=110))
     text = json.dumps(summarise(record), indent=2) + "\n"
     write_atomically(HERE / "summary.json", lambda to: to.write_text(text))
-    data = HERE.parent.parent / "bayesmeta" / "data" / "section6.json"
-    write_atomically(data, lambda to: to.write_text(section_6(records["orderings"])))
+    data = HERE.parent.parent / "bayesmeta" / "data"
+    write_atomically(
+        data / "section6.json", lambda to: to.write_text(section_6(records["orderings"]))
+    )
+    write_record(recorded_rows(records["bayes"]), data / RECORDED)
     page, block = readme(records), main_block(records)
     write_atomically(HERE / "README.md", lambda to: to.write_text(page))
     write_block(HERE.parent.parent / "README.md", "figure1", block)

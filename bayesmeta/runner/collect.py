@@ -62,16 +62,14 @@ def collect(study: Study, source: Path | str | Report, *, partial: bool = False)
     data = _shared_coords(store.read([task.key for task in here]))
     made_by = sorted({found[task.key] for task in here})
     text = made_by[0] if len(made_by) == 1 else "[" + ", ".join(made_by) + "]"
-    data = data.assign_attrs(versions=text)
+    data.attrs["versions"] = text
     if not study.dims:
         return data.assign_coords({CELL: [task.id for task in here]})
     settings = [json.loads(task.settings) for task in tasks]
     return _arrange(study, data, settings, [task.key in found for task in tasks])
 
 
-def collect_kept(
-    study: Study, source: Path | str | Report, *, partial: bool = False
-) -> xr.Dataset:
+def collect_kept(study: Study, source: Path | str | Report, *, partial: bool = False) -> xr.Dataset:
     """What the study keeps of its collected Dataset; see ``collect``."""
     data = collect(study, source, partial=partial)
     return study.keep(data) if study.keep is not None else data
@@ -79,13 +77,14 @@ def collect_kept(
 
 def _shared_coords(data: xr.Dataset) -> xr.Dataset:
     """Coordinates that are the same in all cells, without the dimension of cells."""
+    shared = {}
     for name in data.coords:
         values = data.variables[name]
         if CELL in values.dims and name != CELL:
             first = values.isel({CELL: 0})
             if bool(((values == first) | (values.isnull() & first.isnull())).all()):
-                data = data.drop_vars([name]).assign_coords({name: first})
-    return data
+                shared[name] = first
+    return data.drop_vars(list(shared)).assign_coords(shared) if shared else data
 
 
 def _arrange(
@@ -99,6 +98,9 @@ def _arrange(
         )
     rest = [dim for dim in data.dims if dim != CELL]
     labels = {dim: list(dict.fromkeys(one[dim] for one in settings)) for dim in study.dims}
+    if len(labels) == 1 and all(here):
+        (dim,) = labels
+        return data.rename({CELL: dim}).assign_coords(labels).transpose(dim, *rest)
     places = {}
     for dim, values in labels.items():
         position = {value: i for i, value in enumerate(values)}

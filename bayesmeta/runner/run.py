@@ -55,30 +55,21 @@ def run_study(
         What to run.
     folder : path, optional
         Where finished cells are stored; without one they are kept in memory, in the report.
-    jobs : int, optional
-        Number of processes (default: one for each core; 1: this process).
-    scheduler : str, optional
-        Address of a Dask scheduler whose workers compute the cells.
-    dask : int, optional
-        Number of processes of a local Dask cluster. All ways to run give the same bits.
+    jobs, scheduler, dask
+        Where to run: in ``jobs`` processes (default: one for each core; 1: this process), on the
+        Dask scheduler at an address, or on a local Dask cluster of so many processes.
     retry_failed : bool
         Whether cells that failed before are run again.
     raise_errors : bool
-        Stop at the first cell that raises, with its error. By default the failure is noted and the
-        others go on.
+        Raise the first error of a cell, rather than note it and go on with the others.
     progressbar : bool or callable
-        Show a bar; or ``progressbar(total, done)``, a context manager that yields a function to
-        call with the number of cells done.
+        Show a bar; or ``progressbar(total, done)``, a context manager like ``progress_bar``.
 
     Returns
     -------
     Report
-        Counts, failures and notes; pass it, or the folder, to ``collect``.
-
-    Raises
-    ------
-    Interrupted
-        On Ctrl-C; finished cells have been written.
+        Counts, failures and notes; pass it, or the folder, to ``collect``. On Ctrl-C finished
+        cells are written, and ``Interrupted`` with the report is raised.
 
     Examples
     --------
@@ -87,29 +78,37 @@ def run_study(
     >>> def square(settings, seed):
     ...     return xr.Dataset({"square": settings["n"] ** 2})
     >>> study = bm.Study("squares", bm.grid(n=[1, 2, 3]), square, dims=("n",))
-    >>> report = bm.run_study(study, jobs=1)
-    >>> print(report)
+    >>> print(bm.run_study(study, jobs=1))
     squares: 3 of 3 cells done, 0 failed, 0 remaining
-    >>> bm.collect(study, report).square.values
-    array([1, 4, 9])
     """
     of_type("study", study, Study, "make one with Study(name, cells, function)")
-    if sum(option is not None for option in (jobs, scheduler, dask)) > 1:
-        raise InputError("choose one of jobs, scheduler and dask")
-    jobs = whole("jobs", jobs, least=1) if jobs is not None else usable_cores()
-    if dask is not None:
-        whole("dask", dask, least=1)
-    keys = {task.key for task in tasks_of(study)}
-    if len(keys) == 0:
-        raise InputError(f"study {study.name} has no cells")
-    check_dims(study)
+    count = _count(jobs, scheduler, dask)
+    keys = _checked_keys(study)
     store = Memory() if folder is None else Folder(folder)
     bar = progressbar
     if isinstance(bar, bool):
         bar = partial(progress_bar, study.name, "cells") if bar else _no_bar
     with store.lock():
         run = _Run(study, store, keys, retry_failed, raise_errors)
-        return run.go(jobs, scheduler, dask, bar) if run.left else run.report()
+        return run.go(count, scheduler, dask, bar) if run.left else run.report()
+
+
+def _count(jobs: int | None, scheduler: str | None, dask: int | None) -> int:
+    """The number of processes, where they are this machine's own."""
+    if sum(option is not None for option in (jobs, scheduler, dask)) > 1:
+        raise InputError("choose one of jobs, scheduler and dask")
+    if dask is not None:
+        whole("dask", dask, least=1)
+    return whole("jobs", jobs, least=1) if jobs is not None else usable_cores()
+
+
+def _checked_keys(study: Study) -> set[str]:
+    """The keys of a study's cells, its cells and dimensions checked."""
+    keys = {task.key for task in tasks_of(study)}
+    if len(keys) == 0:
+        raise InputError(f"study {study.name} has no cells")
+    check_dims(study)
+    return keys
 
 
 class _Run:

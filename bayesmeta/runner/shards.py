@@ -95,10 +95,12 @@ def join(shards: list[tuple[xr.Dataset, list[int]]]) -> xr.Dataset:
             f"the cells' results do not fit together ({error}); where lengths differ, give the "
             "dimension labels"
         ) from None
-    order = np.argsort([i for _, positions in shards for i in positions])
+    places = [i for _, positions in shards for i in positions]
+    if places != sorted(places):
+        whole = whole.isel({CELL: np.argsort(places)})
     attrs = [json.loads(text) for text in texts]
     shared = {k: v for k, v in attrs[0].items() if all(a.get(k) == v for a in attrs)}
-    return whole.isel({CELL: order}).assign_attrs(shared)
+    return whole.assign_attrs(shared)
 
 
 def _concatenate(parts: list[xr.Dataset]) -> xr.Dataset:

@@ -90,27 +90,21 @@ def simulate(
     folder: Path | str | None = None,
     progressbar: bool = False,
 ) -> xr.Dataset:
-    """Play agents through tasks of a family.
-
-    Tasks, actions and noise of a run are the same for all agents, so that comparisons are paired.
+    """Play agents through tasks of a family; all agents of a run meet the same tasks and noise.
 
     Parameters
     ----------
     family : TaskFamily
         The environment.
     agents : Agent, str, or iterable of them
-        Rows, or names of rows in the roster. Their references are played too, so that relative
-        regret, eq. (2), is defined.
-    tasks : int
-        Tasks of a run, N.
-    runs : int
-        Independent repetitions.
+        Rows, or names of rows in the roster; their references, eq. (2), are played too.
+    tasks, runs : int
+        Tasks of a run (N), and independent repetitions.
     random_seed : int
-        Run k depends on (``random_seed``, k) alone: the same seed gives the same bits however many
-        runs there are, and wherever they are played. Also accepted as ``seed``.
+        Run k depends on (``random_seed``, k) alone: the same bits however many runs there are, and
+        wherever they are played. Also accepted as ``seed``.
     jobs, scheduler, dask
-        Where runs are played: in this process, in several, or on a Dask cluster; see
-        ``run_study``.
+        Where runs are played; see ``run_study``.
     folder : path, optional
         Where finished runs are stored; an interrupted simulation goes on from there.
     progressbar : bool
@@ -119,31 +113,23 @@ def simulate(
     Returns
     -------
     xarray.Dataset
-        Dimensions (run, agent, task), the variables of ``simulator.VARIABLES``, and in its
-        attributes the settings and versions that repeat it.
+        Dimensions (run, agent, task), the variables of ``simulator.VARIABLES``; its attributes
+        hold the settings and versions that repeat it.
 
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> family = bm.paper_family(dim=2, horizon=10)
-    >>> record = bm.simulate(family, ["KTS", "UKTS"], tasks=5, runs=2)
+    >>> record = bm.simulate(bm.paper_family(dim=2, horizon=10), ["KTS", "UKTS"], tasks=5, runs=2)
     >>> dict(record.sizes)
     {'run': 2, 'agent': 2, 'task': 5}
     """
     study = simulation_study(
         "simulation", family, agents, tasks=tasks, runs=runs, random_seed=random_seed
     )
-    elsewhere = scheduler is not None or dask is not None
-    workers = None if elsewhere and jobs == 1 else min(whole("jobs", jobs, least=1), runs)
-    report = run_study(
-        study,
-        folder,
-        jobs=workers,
-        scheduler=scheduler,
-        dask=dask,
-        raise_errors=True,
-        progressbar=progressbar,
-    )
+    workers: dict[str, Any] = {"scheduler": scheduler, "dask": dask}
+    if jobs != 1 or workers == {"scheduler": None, "dask": None}:
+        workers["jobs"] = min(whole("jobs", jobs, least=1), runs)
+    report = run_study(study, folder, raise_errors=True, progressbar=progressbar, **workers)
     return collect_kept(study, report)
 
 

@@ -49,17 +49,26 @@ class Cluster:
         with (self.folder / f"log{len(self.processes)}").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "dask", *command],
-                env=environment, cwd=self.folder,
-                stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+                env=environment,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         self.processes.append(process)
         return process
 
     def add_worker(self) -> subprocess.Popen[bytes]:
         return self.start(
-            "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard",
-            "--host", "127.0.0.1",
-        )  # fmt: skip
+            "worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+            "--host",
+            "127.0.0.1",
+        )
 
     def close(self) -> None:
         for process in self.processes:
@@ -107,7 +116,7 @@ def test_a_cluster_gives_the_same_bits_also_when_a_worker_is_killed(
 
         yield tick
 
-    report = bm.run_study(slow, tmp_path / "killed", scheduler=dask.address, progress=bar)
+    report = bm.run_study(slow, tmp_path / "killed", scheduler=dask.address, progressbar=bar)
     assert workers[0].wait(5) == -signal.SIGKILL and min(at_work) < 40
     assert report.done == 40 and report.failed == 0
     xr.testing.assert_identical(bm.collect(slow, tmp_path / "killed"), serial)
