@@ -15,7 +15,7 @@ from bayesmeta.commands.parsing import Parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns exit code 0 (done), 1 (not all done), 2 (bad input) or 130 (Ctrl-C)."""
+    """Run a command. Exit codes: 0 done, 1 not all done, 2 bad input, 130 Ctrl-C."""
     options = _parser().parse_args(arguments)
     with suppress(ValueError):  # only the main thread can handle signals
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send SIGTERM

@@ -124,8 +124,8 @@ def ranks_of(draws: dict[str, Array], family: TaskFamily) -> list[float]:
     ranks = []
     for true, (name, index) in zip(truth, PLACES, strict=True):
         if name in draws:
-            values = draws[name][(slice(None), *index)][THIN - 1 :: THIN]
-            ranks.append(float((values < true).sum()))
+            place: tuple[Any, ...] = (slice(THIN - 1, None, THIN), *index)
+            ranks.append(float((draws[name][place] < true).sum()))
         else:
             ranks.append(np.nan)
     return ranks
