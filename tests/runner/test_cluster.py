@@ -135,6 +135,17 @@ def test_a_local_cluster_gives_the_same_bits(serial: xr.Dataset, tmp_path: Path)
     xr.testing.assert_identical(bm.collect(slow, tmp_path), serial)
 
 
+@pytest.mark.slow
+def test_a_simulation_on_a_cluster_gives_the_same_bits() -> None:
+    """``bm.simulate`` runs where studies run, with its family and agents sent along."""
+    family = bm.paper_family(dim=2, horizon=8)
+    here, there = (
+        bm.simulate(family, ["UKTS", "KTS"], tasks=6, runs=2, **where)
+        for where in ({}, {"dask": 2})
+    )
+    xr.testing.assert_identical(there, here)
+
+
 def lazy(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """A result whose values Dask has yet to compute."""
     return draws(settings, seed).chunk().map(lambda values: values + 1)
