@@ -44,7 +44,13 @@ def compute_cell(
     """Compute a cell; what the function raises is raised."""
     with _alone:
         start = time.perf_counter()
-        data = _checked(function(json.loads(settings), seed, **shared))
+        try:
+            data = _checked(function(json.loads(settings), seed, **shared))
+        except SystemError as error:
+            # what Python makes of Ctrl-C where compiled code returns a result nevertheless
+            if isinstance(error.__cause__, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
         return Result(data, time.perf_counter() - start, versions())
 
 

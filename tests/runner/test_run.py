@@ -137,6 +137,7 @@ def test_small_cells_share_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
     """Quick cells are written together; what is old or large is written at once."""
+    monkeypatch.setattr(store, "SHARD_SECONDS", 60.0)  # quick also on a busy machine
     run(small_study(30), tmp_path / "quick")
     assert len(files(tmp_path / "quick")) == 1
     monkeypatch.setattr(store, bound, 0)
@@ -365,6 +366,18 @@ def test_ctrl_c_writes_what_is_finished(tmp_path: Path) -> None:
     assert stop.value.report.done == 2
     report = run(replace(study, function=interrupt), tmp_path)
     assert report.complete and report.before == 2 and calls == [0, 1, 2, 2, 3, 4]
+
+
+def test_ctrl_c_in_compiled_code_is_ctrl_c(tmp_path: Path) -> None:
+    """A kernel of numba's that returns with Ctrl-C pending raises SystemError in its place."""
+
+    def interrupt(settings: dict[str, object], seed: int) -> xr.Dataset:
+        if settings["run"] == 1:
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        return example.draws(settings, seed)
+
+    with pytest.raises(bm.Interrupted, match="1 of 3 cells done, 0 failed, 2 remaining"):
+        run(replace(small_study(3), function=interrupt), tmp_path)
 
 
 def test_ctrl_c_with_nothing_done_leaves_nothing(tmp_path: Path) -> None:
