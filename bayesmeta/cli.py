@@ -1,4 +1,4 @@
-"""The command line: thin, and quick to start."""
+"""The command line: parses options, and loads a command's modules only when it is run."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from bayesmeta.commands.parsing import Parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; exit code 0 done, 1 not all, 2 bad input (one line says what), 130 Ctrl-C."""
+    """Run a command. Exit codes: 0 done, 1 not all done, 2 bad input, 130 Ctrl-C."""
     options = _parser().parse_args(arguments)
-    with suppress(ValueError):  # not in the main thread: there nobody sends signals
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's Ctrl-C
+    with suppress(ValueError):  # only the main thread can handle signals
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send SIGTERM
     try:
         return int(options.command(options))
     except InputError as error:
         print(f"bayesmeta: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # whoever read our output has seen enough
+    except BrokenPipeError:  # the reader closed the pipe, as head does
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         return 0
     except KeyboardInterrupt as stop:

@@ -48,7 +48,7 @@ def many_cells(cells: int = 10_000, **where: int) -> dict[str, float]:
 
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        report = run_study(study, folder, progress=bar, **where)
+        report = run_study(study, folder, progressbar=bar, **where)
         took = time.perf_counter() - start
         start = time.perf_counter()
         collect(study, folder)

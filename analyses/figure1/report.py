@@ -16,12 +16,12 @@ import xarray as xr
 
 from bayesmeta.agents.roster import BAYESIAN, FIGURE_1, OURS, ROSTER
 from bayesmeta.environment import paper_family
-from bayesmeta.report.figure1 import with_recorded
+from bayesmeta.report.figure1 import RECORDED, recorded_rows, with_recorded
 from bayesmeta.report.figures.figure1 import figure_1, figure_orderings
 from bayesmeta.report.markdown import write_block
 from bayesmeta.report.numbers import csv_text
 from bayesmeta.report.page import render, write_page
-from bayesmeta.simulation.records import cumulative, read_record, settings_of
+from bayesmeta.simulation.records import cumulative, read_record, settings_of, write_record
 from bayesmeta.simulation.summaries import (
     Interval,
     error_slopes,
@@ -258,6 +258,7 @@ def main() -> None:
     }
     write_page(texts(records), figures)
     write_block(ROOT / "README.md", "figure1", main_block(records))
+    write_record(recorded_rows(records["bayes"]), ROOT / "bayesmeta" / "data" / RECORDED)
 
 
 if __name__ == "__main__":

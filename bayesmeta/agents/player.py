@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import Rule
 from bayesmeta.agents.learners import Finished
 from bayesmeta.agents.policies import Policy
-from bayesmeta.agents.roster import Agent
 from bayesmeta.checks import Array, InputError, array, of_type, real, whole
 from bayesmeta.environment import Setting, Task
 from bayesmeta.estimators.estimate import PriorEstimate

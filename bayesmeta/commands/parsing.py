@@ -1,4 +1,4 @@
-"""The parser of the command line: whatever is wrong, it says in one line."""
+"""The parser of the command line: errors take one line."""
 
 from __future__ import annotations
 

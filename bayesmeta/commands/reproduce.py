@@ -75,8 +75,10 @@ def _reproduce(options: argparse.Namespace) -> int:
     from bayesmeta.studies import figure1
 
     console = Console()
-    study = figure1.study(runs=options.runs, tasks=options.tasks, seed=options.seed, agents=names)
-    unfinished = folder / "unfinished"  # runs done so far; gone when all are
+    study = figure1.study(
+        runs=options.runs, tasks=options.tasks, random_seed=options.seed, agents=names
+    )
+    unfinished = folder / "unfinished"  # finished runs; removed when all are
     try:
         report = run(study, unfinished, workers, "playing", "runs")
         if not report.complete:

@@ -1,4 +1,4 @@
-"""What commands that run a study have in common: where it runs, its bar, its report."""
+"""Shared by the commands that run a study: options for workers, the bar, the report."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bayesmeta.checks import whole
 
 if TYPE_CHECKING:
-    from bayesmeta.runner.run import Report
+    from bayesmeta.runner.report import Report
     from bayesmeta.runner.study import Study
 
 
@@ -44,17 +44,17 @@ def run(
     from bayesmeta.runner.run import run_study
 
     bar = partial(progress_bar, title, unit)
-    return run_study(study, folder, progress=bar, **workers, **options)
+    return run_study(study, folder, progressbar=bar, **workers, **options)
 
 
 def print_report(report: Report) -> int:
-    """Say how a study stands; the exit code says whether all is done."""
+    """Print how a study stands; returns exit code 0 where every cell is done, otherwise 1."""
     print(report)
     for failure in report.failures[:5]:
         print(f"  failed: {failure.id}: {failure.error}")
     if report.failed > 5:
         print(f"  and {report.failed - 5} more")
-    if report.failed:
+    if report.failed and report.folder is not None:
         print(f"  tracebacks: {report.folder / 'failures.jsonl'}")
     for note in report.notes:
         print(f"  note: {note}")

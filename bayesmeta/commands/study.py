@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from bayesmeta.commands.parsing import Subparsers
     from bayesmeta.runner.study import Study
 
+RESULTS = Path("results")
+"""Below the current folder: where cells are stored unless ``--folder`` says otherwise."""
+
 
 def add(commands: Subparsers) -> None:
     """Add the command and its actions."""
@@ -24,10 +27,16 @@ def add(commands: Subparsers) -> None:
     )
     actions = study.add_subparsers(required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="the studies there are")
+    listing.add_argument(
+        "--records",
+        type=Path,
+        metavar="FOLDER",
+        help="also show which studies are recorded in this folder, as in 'analyses'",
+    )
     listing.set_defaults(command=_study_list)
     for name, command, text in (
         ("run", _study_run, "run the cells that are missing or failed"),
-        ("status", _study_status, "say how a study stands; exit code 0 when all cells are done"),
+        ("status", _study_status, "show how a study stands; exit code 0 when all cells are done"),
         ("collect", _study_collect, "write the finished study as one NetCDF file"),
     ):
         action = actions.add_parser(name, help=text, description=text)
@@ -48,13 +57,16 @@ def add(commands: Subparsers) -> None:
             to = action.add_mutually_exclusive_group()
             to.add_argument("--out", type=Path, help="file to write (default: FOLDER.nc)")
             to.add_argument(
-                "--record", action="store_true", help="write where analyses/ keeps this study"
+                "--record",
+                type=Path,
+                metavar="FOLDER",
+                help="folder of records, as in 'analyses'; the study knows its file there",
             )
             action.add_argument(
-                "--raw", action="store_true", help="all of it, not only what the study keeps"
+                "--raw", action="store_true", help="all variables, not only those the study keeps"
             )
             action.add_argument(
-                "--partial", action="store_true", help="also where cells are missing; NaN there"
+                "--partial", action="store_true", help="allow missing cells, as NaN"
             )
 
 
@@ -62,9 +74,9 @@ def _find(options: argparse.Namespace) -> tuple[Study, Path]:
     from bayesmeta.studies import find_study
 
     if ":" in options.name:
-        sys.path.insert(0, str(Path.cwd()))  # one's own module, as python -m would find it
+        sys.path.insert(0, str(Path.cwd()))  # so that a user's module is found, as by python -m
     study = find_study(options.name)
-    return study, options.folder or Path("results") / study.name
+    return study, options.folder or RESULTS / study.name
 
 
 def _study_list(options: argparse.Namespace) -> int:
@@ -76,14 +88,16 @@ def _study_list(options: argparse.Namespace) -> int:
     from bayesmeta.studies import all_studies
 
     table = Table(title="Studies", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in ("name", "cells", "done", "recorded", "what it is"):
+    recorded = ["recorded"] if options.records is not None else []
+    for column in ("name", "cells", "done", *recorded, "what it is"):
         table.add_column(column, no_wrap=column == "name")
     for name, study in all_studies().items():
-        done = study_status(study, Path("results") / name).done
-        recorded = "yes" if (Path("analyses") / study.record).is_file() else "no"
-        table.add_row(name, str(len(study.cells)), str(done), recorded, study.note)
+        row = [name, str(len(study.cells)), str(study_status(study, RESULTS / name).done)]
+        if options.records is not None:
+            row.append("yes" if (options.records / study.record).is_file() else "no")
+        table.add_row(*row, study.note)
     Console().print(table)
-    print("done: cells in results/NAME; recorded: whether analyses/ has the result")
+    print(f"done: cells in {RESULTS}/NAME")
     return 0
 
 
@@ -106,11 +120,11 @@ def _study_collect(options: argparse.Namespace) -> int:
     from bayesmeta.simulation.records import write_record
 
     study, folder = _find(options)
-    if options.record and not study.record:
-        raise InputError(f"study {study.name} has no place in analyses/; use --out FILE")
+    if options.record is not None and not study.record:
+        raise InputError(f"study {study.name} names no file for its record; use --out FILE")
     out = options.out or Path(f"{folder.resolve()}.nc")
-    if options.record:
-        out = Path("analyses") / study.record
+    if options.record is not None:
+        out = options.record / study.record
     collected = collect if options.raw else collect_kept
     data = collected(study, folder, partial=options.partial)
     write_record(data, out)

@@ -6,6 +6,8 @@ import csv
 import json
 import math
 from collections.abc import Sequence
+from importlib.resources import as_file
+from importlib.resources import files as resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,23 +27,32 @@ FILES = ("figure1.nc", "figure1.png", "summary.json", "summary.csv")
 """What a run leaves in its folder."""
 
 
-RECORDED = Path("analyses/figure1/bayes.nc")
-"""Where the rows of Figure 1 that are slow to play are kept."""
+RECORDED = "figure1-bayes.nc"
+"""The rows of Figure 1 that are slow to play, in the folder ``data`` of the package."""
 
 
-def with_recorded(record: xr.Dataset, path: Path = RECORDED) -> tuple[xr.Dataset, str]:
-    """The record with the rows of ``BAYESIAN`` that it lacks from the recorded study, thinned as
-    that is; and a word on it. Only where the study played the very same tasks."""
-    import xarray as xr
+def recorded_rows(bayes: xr.Dataset) -> xr.Dataset:
+    """What ``with_recorded`` needs of the record of ``figure1-bayes``: the rows of ``BAYESIAN``,
+    and KTS, by whose regret it is seen that the tasks are the same."""
+    return bayes.sel(agent=[NORMALISER, *BAYESIAN])
 
+
+def with_recorded(record: xr.Dataset, path: Path | None = None) -> tuple[xr.Dataset, str]:
+    """The record with the rows of ``BAYESIAN`` that it lacks, and a sentence about them.
+
+    They come from the recorded study, thinned as that is: package data, or another record at
+    ``path``. They are added only where that study played the very same tasks.
+    """
     missing = [name for name in BAYESIAN if name not in record.agent]
     names = " and ".join(missing)
     ask = f"--agents {','.join(missing)} plays them"
     if not missing:
         return record, ""
-    if not path.is_file():
-        return record, f"{names} are not drawn: there is no {path}; {ask}"
-    kept = read_record(path)
+    if path is None:
+        with as_file(resources("bayesmeta.data") / RECORDED) as file:
+            kept = read_record(file)
+    else:
+        kept = read_record(path)
     runs, here = record.sizes["run"], thin(record)
     if kept.sizes["run"] < runs or not here.task.equals(kept.task):
         return record, (
@@ -52,14 +63,19 @@ def with_recorded(record: xr.Dataset, path: Path = RECORDED) -> tuple[xr.Dataset
     ours, theirs = (data.cumulative_regret.sel(agent=NORMALISER).values for data in (here, kept))
     if not np.allclose(ours, theirs, rtol=1e-9):
         return record, f"{names} are not drawn: the recorded study had other tasks (a seed?); {ask}"
+    return _joined(here, kept, missing), f"{names} are from the recorded study figure1-bayes; {ask}"
+
+
+def _joined(here: xr.Dataset, kept: xr.Dataset, missing: list[str]) -> xr.Dataset:
+    """The rows played and the ``missing`` ones, told apart by the coordinate ``recorded``."""
+    import xarray as xr
+
     variables = [name for name in here.data_vars if name in kept]
-    joined = xr.concat(
-        [here[variables].assign_coords(recorded=("agent", [False] * here.sizes["agent"])),
-         kept[variables].sel(agent=missing).assign_coords(
-             recorded=("agent", [True] * len(missing)))],
-        "agent", join="exact", combine_attrs="override",
-    )  # fmt: skip
-    return joined.assign_attrs(here.attrs), f"{names} are from {path}; {ask}"
+    played = here[variables].assign_coords(recorded=("agent", [False] * here.sizes["agent"]))
+    added = kept[variables].sel(agent=missing)
+    added = added.assign_coords(recorded=("agent", [True] * len(missing)))
+    joined = xr.concat([played, added], "agent", join="exact", combine_attrs="override")
+    return joined.assign_attrs(here.attrs)
 
 
 def write(

@@ -1,4 +1,4 @@
-"""Work done by a Dask cluster, on this machine or on many."""
+"""Workers of a Dask cluster, on this machine or on many."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from bayesmeta.checks import InputError
@@ -17,13 +17,13 @@ from bayesmeta.checks import InputError
 PATIENCE = 10.0
 """Seconds to wait for a scheduler to answer."""
 WAIT_FOR_WORKERS = 60.0
-"""Seconds to go on without a worker; a cluster that grows with its work may have none at first."""
+"""Seconds to wait for a worker; an adaptive cluster may have none at first."""
 
 
 class Dask:
     """The workers of a Dask scheduler; see ``executors.Workers``."""
 
-    tries = 1  # the scheduler itself tries again, on other workers
+    tries = 1  # the scheduler itself repeats calls, on other workers
 
     def __init__(self, client: Any, name: str) -> None:
         from distributed.scheduler import KilledWorker
@@ -36,13 +36,13 @@ class Dask:
         self._limit, self._look_at, self._seen = 0, 0.0, time.monotonic()
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        # as bytes whose loading is the work: only workers need the modules, not the scheduler
+        # as bytes whose loading makes the call, so that the scheduler need not import its modules
         import cloudpickle
 
         return self._executor.submit(pickle.loads, cloudpickle.dumps(_Call(call, arguments)))
 
     def limit(self) -> int:
-        """Two for every worker there is now: one at work, one waiting."""
+        """Two for every worker there is now: one under way, one waiting."""
         now = time.monotonic()
         if now >= self._look_at:
             self._look_at = now + 1.0
@@ -61,7 +61,7 @@ class Dask:
 
 
 class _Call:
-    """Pickled, it becomes the call itself: loading it calls."""
+    """A call that is made when its pickle is loaded."""
 
     def __init__(self, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         self._parts = call, arguments
@@ -92,69 +92,96 @@ def dask(
 ) -> Iterator[tuple[Dask, list[str]]]:
     """The cluster at a scheduler's address, or one of ``count`` processes here; and notes on it.
 
-    The module of ``function`` travels with it, unless it is ours: workers need no copy of it, and
-    one that has run an earlier state of it does not run that again.
+    A user's module that defines ``function`` is sent along, so that workers need no copy of it, and
+    do not run an earlier state of it that they have imported.
     """
     if scheduler is not None and not re.fullmatch(r"(\w+://)?[^\s/:]+:\d+|tls://.+", scheduler):
         raise InputError(
             f"scheduler must be an address such as tcp://127.0.0.1:8786, got {scheduler!r}"
         )
     try:
-        import cloudpickle
-        import distributed
+        import cloudpickle  # noqa: F401
+        import distributed  # noqa: F401
     except ImportError:
         raise InputError(
             "Dask is not installed; add it with: pip install 'bayesmeta[dask]'"
         ) from None
-    logs = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
-    levels = [log.level for log in logs]
-    for log in logs:
-        log.setLevel(logging.CRITICAL)  # what happens is said here, once
-    module = sys.modules.get(function.__module__)
-    travels = module is not None and not function.__module__.startswith("bayesmeta.")
-    cluster = client = None
-    try:
-        if travels:
-            cloudpickle.register_pickle_by_value(module)
+    with ExitStack() as stack:
+        stack.enter_context(_quiet())
+        stack.enter_context(_sent_along(function))
+        address: Any = scheduler
+        name = f"the Dask scheduler at {scheduler}"
         if scheduler is None:
             name = f"a Dask cluster of {count} processes"
-            try:
-                cluster = distributed.LocalCluster(
-                    n_workers=count,
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    silence_logs=logging.CRITICAL,
-                )
-            except RuntimeError as error:
-                raise InputError(
-                    f"{name} does not start ({_line(error)}); from a script, call this under "
-                    'if __name__ == "__main__":'
-                ) from None
-            address: Any = cluster
-        else:
-            name, address = f"the Dask scheduler at {scheduler}", scheduler
-        try:
-            client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-        except Exception as error:
-            raise InputError(
-                f"cannot reach {name} within {PATIENCE:g} s ({_line(error)}); is it running, and "
-                "is this its address (dask scheduler prints it)?"
-            ) from None
+            address = _local_cluster(count, name)
+            stack.callback(address.close, timeout=10)
+        client = _connect(address, name)
+        stack.callback(client.close, timeout=5)
         threads = _ask(client, name)
         if not threads:
             logging.getLogger("bayesmeta").warning(
                 "%s has no workers yet; waiting for up to %g s", name, WAIT_FOR_WORKERS
             )
         yield Dask(client, name), _notes(threads)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence Dask's own logs; errors are reported by this package, once."""
+    logs = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.CRITICAL)
+    try:
+        yield
     finally:
-        if travels:
-            cloudpickle.unregister_pickle_by_value(module)
-        if client is not None:
-            client.close(timeout=5)
-        if cluster is not None:
-            cluster.close(timeout=10)
         for log, level in zip(logs, levels, strict=True):
             log.setLevel(level)
+
+
+@contextmanager
+def _sent_along(function: Callable[..., Any]) -> Iterator[None]:
+    """Pickle the module of a user's function by value."""
+    import cloudpickle
+
+    module = sys.modules.get(function.__module__)
+    if module is None or function.__module__.startswith("bayesmeta."):
+        yield
+        return
+    cloudpickle.register_pickle_by_value(module)
+    try:
+        yield
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
+
+
+def _local_cluster(count: int | None, name: str) -> Any:
+    import distributed
+
+    try:
+        return distributed.LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
+    except RuntimeError as error:
+        raise InputError(
+            f"{name} does not start ({_line(error)}); from a script, call this under "
+            'if __name__ == "__main__":'
+        ) from None
+
+
+def _connect(address: Any, name: str) -> Any:
+    import distributed
+
+    try:
+        return distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    except Exception as error:
+        raise InputError(
+            f"cannot reach {name} within {PATIENCE:g} s ({_line(error)}); is it running, and "
+            "is this its address (dask scheduler prints it)?"
+        ) from None
 
 
 def _notes(threads: dict[str, int]) -> list[str]:

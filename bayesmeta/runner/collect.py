@@ -9,57 +9,82 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesmeta.checks import InputError
-from bayesmeta.runner.store import Store
-from bayesmeta.runner.study import CELL, Study, check_dims, tasks_of
+from bayesmeta.runner.cell import CELL
+from bayesmeta.runner.folder import Folder
+from bayesmeta.runner.report import Report
+from bayesmeta.runner.study import Study, check_dims, tasks_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def collect(study: Study, folder: Path | str, *, partial: bool = False) -> xr.Dataset:
-    """All cells in one Dataset whose leading dimensions are the study's.
+def collect(study: Study, source: Path | str | Report, *, partial: bool = False) -> xr.Dataset:
+    """All cells of a study in one Dataset whose leading dimensions are the study's.
 
-    Cells may differ in their labels and variables: what one lacks is NaN. Cells that are not done
-    are an error, unless ``partial`` is set; then they are NaN, too (left out where the study has no
-    dimensions). The attribute ``versions`` says what made the cells.
+    Parameters
+    ----------
+    study : Study
+        The study.
+    source : path or Report
+        The folder of its cells, or what ``run_study`` returned.
+    partial : bool
+        Whether cells may be missing; they are NaN (left out where the study has no dimensions).
+
+    Returns
+    -------
+    xarray.Dataset
+        Cells may differ in their labels and variables: what one lacks is NaN. The attribute
+        ``versions`` names the versions that made the cells.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import bayesmeta as bm
+    >>> def square(settings, seed):
+    ...     return xr.Dataset({"square": settings["n"] ** 2})
+    >>> study = bm.Study("squares", bm.grid(n=[1, 2], run=[0, 1]), square, dims=("n", "run"))
+    >>> dict(bm.collect(study, bm.run_study(study, jobs=1)).sizes)
+    {'n': 2, 'run': 2}
     """
     check_dims(study)
-    found, damaged = Store(folder).find()
+    store = source.store if isinstance(source, Report) else Folder(source)
+    found, damaged = store.find()
     tasks = list(tasks_of(study))
     here = [task for task in tasks if task.key in found]
     if not here or (len(here) < len(tasks) and not partial):
         raise InputError(
-            f"{len(tasks) - len(here)} of {len(tasks)} cells of {study.name} are not in {folder}"
+            f"{len(tasks) - len(here)} of {len(tasks)} cells of {study.name} are not in "
+            f"{store.folder or 'memory'}"
             + "".join(f" ({file.name} is damaged)" for file in damaged)
             + "; run the study first"
             + (", or collect what is there with partial (--partial)" if here else "")
         )
-    places = [found[task.key] for task in here]
-    data = _shared_coords(Store(folder).read(places))
-    made_by = sorted({place.versions for place in places})
+    data = _shared_coords(store.read([task.key for task in here]))
+    made_by = sorted({found[task.key] for task in here})
     text = made_by[0] if len(made_by) == 1 else "[" + ", ".join(made_by) + "]"
-    data = data.assign_attrs(versions=text)
+    data.attrs["versions"] = text
     if not study.dims:
         return data.assign_coords({CELL: [task.id for task in here]})
     settings = [json.loads(task.settings) for task in tasks]
     return _arrange(study, data, settings, [task.key in found for task in tasks])
 
 
-def collect_kept(study: Study, folder: Path | str, *, partial: bool = False) -> xr.Dataset:
-    """What the study keeps of its collected Dataset."""
-    data = collect(study, folder, partial=partial)
+def collect_kept(study: Study, source: Path | str | Report, *, partial: bool = False) -> xr.Dataset:
+    """What the study keeps of its collected Dataset; see ``collect``."""
+    data = collect(study, source, partial=partial)
     return study.keep(data) if study.keep is not None else data
 
 
 def _shared_coords(data: xr.Dataset) -> xr.Dataset:
-    """Coordinates that are the same in all cells need not say so for each."""
+    """Coordinates that are the same in all cells, without the dimension of cells."""
+    shared = {}
     for name in data.coords:
         values = data.variables[name]
         if CELL in values.dims and name != CELL:
             first = values.isel({CELL: 0})
             if bool(((values == first) | (values.isnull() & first.isnull())).all()):
-                data = data.drop_vars([name]).assign_coords({name: first})
-    return data
+                shared[name] = first
+    return data.drop_vars(list(shared)).assign_coords(shared) if shared else data
 
 
 def _arrange(
@@ -73,6 +98,9 @@ def _arrange(
         )
     rest = [dim for dim in data.dims if dim != CELL]
     labels = {dim: list(dict.fromkeys(one[dim] for one in settings)) for dim in study.dims}
+    if len(labels) == 1 and all(here):
+        (dim,) = labels
+        return data.rename({CELL: dim}).assign_coords(labels).transpose(dim, *rest)
     places = {}
     for dim, values in labels.items():
         position = {value: i for i, value in enumerate(values)}

@@ -1,7 +1,7 @@
-"""Where work is done: in this process, or in a few of its own (``cluster``: by Dask).
+"""Workers that compute calls and return futures: this process, or processes of its own.
 
-All take work as ``concurrent.futures`` does, and ``each`` keeps any of them busy: a bounded number
-of futures at a time, and work lost with its worker done again.
+``cluster`` has those of Dask. ``each`` hands calls to any of them: a bounded number of futures at a
+time, and calls whose worker died once more.
 """
 
 from __future__ import annotations
@@ -23,14 +23,19 @@ from typing import Any, Protocol
 
 from bayesmeta.checks import InputError
 from bayesmeta.runner import progress
+from bayesmeta.runner.signals import without_ctrl_c
 
 POLL = 0.1
-"""Seconds between looks at how far the work is."""
+"""Seconds between two updates of the progress."""
 PINNED = (
-    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS",
-)  # fmt: skip
-"""Set to 1 in processes of our own."""
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+)
+"""Environment variables set to 1 in worker processes."""
 
 
 def usable_cores() -> int:
@@ -39,28 +44,30 @@ def usable_cores() -> int:
 
 
 class WorkerDied(RuntimeError):
-    """The process that did the work ended before the work did, whenever it was tried."""
+    """The worker of a call died every time the call was tried."""
 
 
 class Workers(Protocol):
-    """Something that does work."""
+    """Runs calls in this process or in others and returns futures."""
 
     name: str
     tries: int
+    """How often a call is tried before its future fails with ``WorkerDied``."""
     died: tuple[type[BaseException], ...]
+    """Exceptions of a future whose worker died."""
     watch: Callable[[], None]
-    """Called now and then while ``submit`` keeps its caller waiting."""
+    """Called from time to time while ``submit`` blocks."""
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        """Do this work; like ``Executor.submit``."""
+        """Run a call; like ``Executor.submit``."""
         ...
 
     def limit(self) -> int:
-        """How much work to hand out at a time."""
+        """The number of calls to have under way."""
         ...
 
     def fraction(self) -> float:
-        """Parts of unfinished work already done, added up."""
+        """Sum over the calls under way of the fraction of each that is done."""
         ...
 
 
@@ -72,9 +79,9 @@ def each[K](
 ) -> Iterator[tuple[K, Future[Any]]]:
     """``call(*arguments)`` for every (key, arguments), as finished futures, in any order.
 
-    No more than ``workers.limit()`` are under way, so that ``items`` may be endless. Work whose
-    worker dies is done again; when it has died ``workers.tries`` times the future says so. Whatever
-    is finished is handed over before anything is raised.
+    No more than ``workers.limit()`` are under way, so that ``items`` may be endless. A call whose
+    worker dies is made again, up to ``workers.tries`` times; then its future has ``WorkerDied``.
+    Finished futures are yielded before anything is raised.
     """
     waiting, again = iter(items), deque[tuple[K, tuple[Any, ...]]]()
     under_way: dict[Future[Any], tuple[K, tuple[Any, ...]]] = {}
@@ -90,12 +97,7 @@ def each[K](
         try:
             done, _ = wait(under_way, timeout=POLL, return_when=FIRST_COMPLETED)
         except KeyboardInterrupt:
-            ready = [future for future in under_way if future.done() and not future.cancelled()]
-            yield from [
-                (under_way[future][0], future)
-                for future in ready
-                if not isinstance(future.exception(), workers.died)
-            ]
+            yield from _ready(under_way, workers)
             raise
         finished, lost = [], False
         for future in done:
@@ -108,10 +110,7 @@ def each[K](
                 if deaths[key] < workers.tries:
                     again.append((key, arguments))
                     continue
-                future = _failed(WorkerDied(
-                    "its worker died whenever it was tried (out of memory, or a crash in compiled "
-                    "code?)"
-                ))  # fmt: skip
+                future = _died()
             finished.append((key, future))
         yield from finished
         if lost:
@@ -122,17 +121,34 @@ def each[K](
         watch()
 
 
-def _failed(error: Exception) -> Future[Any]:
+def _ready[K](
+    under_way: dict[Future[Any], tuple[K, tuple[Any, ...]]], workers: Workers
+) -> list[tuple[K, Future[Any]]]:
+    """The calls that have ended, other than by the death of their worker."""
+    return [
+        (key, future)
+        for future, (key, _) in under_way.items()
+        if future.done()
+        and not future.cancelled()
+        and not isinstance(future.exception(), workers.died)
+    ]
+
+
+def _died() -> Future[Any]:
     future: Future[Any] = Future()
-    future.set_exception(error)
+    future.set_exception(
+        WorkerDied(
+            "its worker died whenever it was tried (out of memory, or a crash in compiled code?)"
+        )
+    )
     return future
 
 
 def pinned(call: Callable[..., Any], /, *arguments: Any) -> Any:
-    """Do work with one thread for numerical libraries.
+    """Make a call with one thread for numerical libraries.
 
-    So the bits are the same wherever it is done, and processes do not fight for the cores. Dask
-    arrays are computed here, too, rather than by the cluster that waits for this very work.
+    So the bits do not depend on the machine's cores, and processes do not compete for them. Dask
+    arrays are computed here, too: the cluster would wait for this call to end, and it for them.
     """
     from threadpoolctl import threadpool_limits
 
@@ -168,7 +184,7 @@ def check_picklable(what: str, value: object) -> None:
 
 
 class Serial:
-    """This process does the work, at once."""
+    """Makes calls in this process; ``submit`` returns when the call has ended."""
 
     name, tries = "this process", 1
     died: tuple[type[BaseException], ...] = ()
@@ -199,11 +215,11 @@ class Serial:
 
 
 class _Process:
-    """One worker process. On its own in a pool, so that its death harms no other's work."""
+    """A pool of one worker process, so that its death breaks no other's pool."""
 
     def __init__(self) -> None:
         context = mp.get_context("spawn")
-        self.fraction = context.Value("d", math.nan, lock=False)  # a number once it has started
+        self.fraction = context.Value("d", math.nan, lock=False)  # NaN until it starts
         self.pool = ProcessPoolExecutor(
             1, mp_context=context, initializer=_start_worker, initargs=(self.fraction,)
         )
@@ -232,7 +248,7 @@ class _Process:
 
 
 class Processes:
-    """Processes of this one's own, which end with it."""
+    """Makes calls in child processes, which end with this one."""
 
     tries = 3
     died: tuple[type[BaseException], ...] = (BrokenProcessPool,)
@@ -251,9 +267,9 @@ class Processes:
             if idle is None:
                 self._all.append(process)
             try:
-                with _ctrl_c_later():  # a process that starts knows no better than to complain
+                with without_ctrl_c():  # a child that is still importing would print a traceback
                     process.future = process.pool.submit(call, *arguments)
-            except BrokenProcessPool:  # it died while idle
+            except BrokenProcessPool:  # killed since its last call ended; try another
                 self._all.remove(process)
                 continue
             return process.future
@@ -281,21 +297,8 @@ class Processes:
             process.end()
 
 
-@contextmanager
-def _ctrl_c_later() -> Iterator[None]:
-    """Hold Ctrl-C back here, and for good in processes started meanwhile."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, old)
-
-
 def _start_worker(fraction: Any) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what Ctrl-C means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C
     threading.Thread(target=_follow_parent, daemon=True).start()
     # for libraries that are not loaded yet; numba, once loaded, refuses another number
     names = [name for name in PINNED if name != "NUMBA_NUM_THREADS" or "numba" not in sys.modules]
@@ -309,7 +312,7 @@ def _start_worker(fraction: Any) -> None:
 
 
 def _follow_parent() -> None:
-    """End this process when its driver dies, however it died."""
+    """End this process when its driver ends, even by SIGKILL."""
     parent = mp.parent_process()
     if parent is not None:
         wait_for([parent.sentinel])
@@ -318,7 +321,7 @@ def _follow_parent() -> None:
 
 @contextmanager
 def processes(count: int) -> Iterator[Processes]:
-    """``count`` processes, gone at the end however it comes."""
+    """``count`` processes, terminated when the block ends."""
     workers = Processes(count)
     try:
         yield workers

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import marshal
 import math
+from dataclasses import fields, is_dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -22,3 +25,36 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{value!r} is not plain data")
+
+
+def describe(value: object) -> Any:
+    """Frozen descriptions (dataclasses, arrays, functions, containers of them) as plain data.
+
+    Numbers keep every digit. A function is described by its name; a lambda or a local function,
+    whose name says little, also by a digest of its code.
+    """
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: describe(getattr(value, field.name)) for field in fields(value)}
+        return {"type": type(value).__name__} | parts
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [describe(inner) for inner in value]
+    if isinstance(value, dict):
+        return {str(key): describe(inner) for key, inner in value.items()}
+    return _name(value)
+
+
+def _name(value: object) -> Any:
+    name = getattr(value, "__qualname__", None)
+    if name is None:
+        if type(value).__repr__ is not object.__repr__:
+            return repr(value)
+        return {"type": type(value).__qualname__} | describe(vars(value))
+    code = getattr(value, "__code__", None)
+    if "<" not in name or code is None:
+        return f"{value.__module__}.{name}"
+    digest = blake2b(marshal.dumps(code), digest_size=6).hexdigest()
+    return f"{value.__module__}.{name} {digest}"

@@ -1,4 +1,4 @@
-"""How far long work is: said from inside, shown as a bar."""
+"""Progress of long work: reported by the work, shown as a bar."""
 
 from __future__ import annotations
 
@@ -7,26 +7,37 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Tick = Callable[[float], None]
-"""Called now and then with how much is done."""
+"""Called from time to time with how much is done."""
 
 _listener: Tick | None = None
 
 
 def report_progress(fraction: float) -> None:
-    """Say from inside a cell what part of it is done; unheard, it costs nothing."""
+    """Report from inside a cell what fraction of it is done; ignored where no bar is shown.
+
+    Parameters
+    ----------
+    fraction : float
+        Between 0 and 1.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.report_progress(0.5)
+    """
     if _listener is not None:
         _listener(fraction)
 
 
 def listen(listener: Tick | None) -> None:
-    """From now on hear what work in this process says."""
+    """Call ``listener`` with what work in this process reports."""
     global _listener
     _listener = listener
 
 
 @contextmanager
 def listening(listener: Tick) -> Iterator[None]:
-    """Hear it for a while; work within the work is not confused with it."""
+    """The same for the length of a block; the listener before it is restored."""
     before = _listener
     listen(listener)
     try:
@@ -39,7 +50,23 @@ def listening(listener: Tick) -> Iterator[None]:
 def progress_bar(title: str, unit: str, total: int, done: int = 0) -> Iterator[Tick]:
     """A progress bar on standard error: what is done, the rate, the time left.
 
-    ``done`` were done before; the rate is that of the others. The bar never goes back.
+    Parameters
+    ----------
+    title, unit : str
+        Words before the bar, and after the counts.
+    total, done : int
+        How many there are, and how many were done before, which do not count for the rate.
+
+    Yields
+    ------
+    callable
+        To be called with the number done; the bar never goes back.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> with bm.progress_bar("playing", "runs", total=2) as tick:
+    ...     tick(2)
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -72,7 +99,7 @@ def progress_bar(title: str, unit: str, total: int, done: int = 0) -> Iterator[T
 
 @contextmanager
 def waiting(title: str) -> Iterator[None]:
-    """Say on standard error what takes a while, where nobody can tell how long."""
+    """Show on standard error what is under way, where its length is not known."""
     from rich.console import Console
 
     with Console(stderr=True).status(title):

@@ -10,17 +10,27 @@ from pathlib import Path
 
 from bayesmeta.kernels import sources
 
+PACKAGES = (
+    "bayesmeta",
+    "numpy",
+    "scipy",
+    "numba",
+    "llvmlite",
+    "xarray",
+    "pytensor",
+    "nutpie",
+    "pymc",
+    "arviz-stats",
+)
+"""What the bits of a record may depend on."""
+
 
 @cache
 def versions() -> dict[str, str]:
-    """What the bits of a record depend on."""
-    packages = (
-        "bayesmeta", "numpy", "scipy", "numba", "llvmlite", "xarray", "pytensor", "nutpie", "pymc",
-        "arviz-stats",
-    )  # fmt: skip
+    """The versions of Python, of ``PACKAGES`` and of the package's source."""
     return (
         {"python": platform.python_version()}
-        | {name: version(name) for name in packages}
+        | {name: version(name) for name in PACKAGES}
         | {"source": sources.digest()[:12]}
     )
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bayesmeta.checks import InputError, of_type, whole
+from bayesmeta.runner.cell import Result, compute_cell, one_line, run_cell, source_of
 from bayesmeta.runner.executors import (
     Serial,
     Workers,
@@ -25,129 +22,121 @@ from bayesmeta.runner.executors import (
     processes,
     usable_cores,
 )
-from bayesmeta.runner.plain import plain
-from bayesmeta.runner.progress import Tick
-from bayesmeta.runner.provenance import changes, commit, versions
-from bayesmeta.runner.store import Cell, Failure, Store
-from bayesmeta.runner.study import (
-    CellTask,
-    Result,
-    Settings,
-    Study,
-    check_dims,
-    one_line,
-    run_cell,
-    source_of,
-    tasks_of,
-)
+from bayesmeta.runner.folder import Folder
+from bayesmeta.runner.progress import Tick, progress_bar
+from bayesmeta.runner.provenance import changes, versions
+from bayesmeta.runner.report import Interrupted, Report
+from bayesmeta.runner.sessions import Session
+from bayesmeta.runner.shards import Cell
+from bayesmeta.runner.signals import uninterrupted
+from bayesmeta.runner.store import Failure, Memory, Store
+from bayesmeta.runner.study import CellTask, Study, check_dims, tasks_of
 
 Bar = Callable[[int, int], AbstractContextManager[Tick]]
 """(total, done before) -> a progress bar."""
 
 
-@dataclass(frozen=True)
-class Report:
-    """How a study stands: counts of cells, failures, and what should be known besides."""
-
-    name: str
-    folder: Path
-    total: int
-    done: int
-    failures: list[Failure]
-    """without their tracebacks, which are in the folder"""
-    before: int = 0
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def failed(self) -> int:
-        """Cells that raised."""
-        return len(self.failures)
-
-    @property
-    def remaining(self) -> int:
-        """Cells not yet run."""
-        return self.total - self.done - self.failed
-
-    @property
-    def complete(self) -> bool:
-        """Whether every cell is done."""
-        return self.done == self.total
-
-    def __str__(self) -> str:
-        earlier = f" ({self.before} of them earlier)" if self.before else ""
-        return (
-            f"{self.name}: {self.done} of {self.total} cells done{earlier}, "
-            f"{self.failed} failed, {self.remaining} remaining"
-        )
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a study: what is finished has been written."""
-
-    def __init__(self, report: Report) -> None:
-        super().__init__(str(report))
-        self.report = report
-
-
 def run_study(
     study: Study,
-    folder: Path | str,
+    folder: Path | str | None = None,
     *,
     jobs: int | None = None,
     scheduler: str | None = None,
     dask: int | None = None,
     retry_failed: bool = True,
-    progress: Bar | None = None,
+    raise_errors: bool = False,
+    progressbar: bool | Bar = False,
 ) -> Report:
-    """Run the cells that ``folder`` does not hold yet.
+    """Run the cells of a study that its folder does not hold yet.
 
-    ``jobs`` processes do the work (default: one for each core; 1: this process), or the workers of
-    the Dask ``scheduler`` at an address, or a local cluster of ``dask`` processes. The bits are the
-    same. A cell that raises is noted and the others go on; noted ones are run again unless
-    ``retry_failed`` is off. On Ctrl-C what is finished is written and ``Interrupted`` raised.
-    ``progress(total, done)`` is a context that gives the function to call with the number done.
+    Parameters
+    ----------
+    study : Study
+        What to run.
+    folder : path, optional
+        Where finished cells are stored; without one they are kept in memory, in the report.
+    jobs, scheduler, dask
+        Where to run: in ``jobs`` processes (default: one for each core; 1: this process), on the
+        Dask scheduler at an address, or on a local Dask cluster of so many processes.
+    retry_failed : bool
+        Whether cells that failed before are run again.
+    raise_errors : bool
+        Raise the first error of a cell, rather than note it and go on with the others.
+    progressbar : bool or callable
+        Show a bar; or ``progressbar(total, done)``, a context manager like ``progress_bar``.
+
+    Returns
+    -------
+    Report
+        Counts, failures and notes; pass it, or the folder, to ``collect``. On Ctrl-C finished
+        cells are written, and ``Interrupted`` with the report is raised.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import bayesmeta as bm
+    >>> def square(settings, seed):
+    ...     return xr.Dataset({"square": settings["n"] ** 2})
+    >>> study = bm.Study("squares", bm.grid(n=[1, 2, 3]), square, dims=("n",))
+    >>> print(bm.run_study(study, jobs=1))
+    squares: 3 of 3 cells done, 0 failed, 0 remaining
     """
     of_type("study", study, Study, "make one with Study(name, cells, function)")
+    count = _count(jobs, scheduler, dask)
+    keys = _checked_keys(study)
+    store = Memory() if folder is None else Folder(folder)
+    bar = progressbar
+    if isinstance(bar, bool):
+        bar = partial(progress_bar, study.name, "cells") if bar else _no_bar
+    with store.lock():
+        run = _Run(study, store, keys, retry_failed, raise_errors)
+        return run.go(count, scheduler, dask, bar) if run.left else run.report()
+
+
+def _count(jobs: int | None, scheduler: str | None, dask: int | None) -> int:
+    """The number of processes, where they are this machine's own."""
     if sum(option is not None for option in (jobs, scheduler, dask)) > 1:
         raise InputError("choose one of jobs, scheduler and dask")
-    jobs = whole("jobs", jobs, least=1) if jobs is not None else usable_cores()
     if dask is not None:
         whole("dask", dask, least=1)
+    return whole("jobs", jobs, least=1) if jobs is not None else usable_cores()
+
+
+def _checked_keys(study: Study) -> set[str]:
+    """The keys of a study's cells, its cells and dimensions checked."""
     keys = {task.key for task in tasks_of(study)}
     if len(keys) == 0:
         raise InputError(f"study {study.name} has no cells")
     check_dims(study)
-    store = Store(folder)
-    with store.lock():
-        run = _Run(study, store, keys, retry_failed)
-        return run.go(jobs, scheduler, dask, progress) if run.left else run.report()
+    return keys
 
 
 class _Run:
-    """One session of a driver."""
+    """One call of ``run_study``: what is done, what is left, what went wrong."""
 
-    def __init__(self, study: Study, store: Store, keys: set[str], retry_failed: bool) -> None:
+    def __init__(
+        self, study: Study, store: Store, keys: set[str], retry_failed: bool, raise_errors: bool
+    ) -> None:
         self.study, self.store, self.total = study, store, len(keys)
+        self.raise_errors = raise_errors
         self.source = source_of(study.function)
         found, damaged = store.find()
         self.notes = [_aside(file) for file in damaged]
         self.done = keys & set(found)
         self.before = len(self.done)
-        made_by = Counter(found[key].versions for key in self.done)
+        made_by = Counter(found[key] for key in self.done)
         self.notes += _other_versions(made_by, versions() | self.source)
         missing = keys - self.done
         self.failures = {k: _short(f) for k, f in store.failures().items() if k in missing}
         self.skip = set() if retry_failed else set(self.failures)
         self.left = len(missing) - len(self.skip)
-        self.ended = self.total - self.left  # with what ends in this session
+        self.ended = self.total - self.left  # and every cell that ends in this call
         self.elsewhere: Counter[str] = Counter()
 
-    def go(
-        self, jobs: int, scheduler: str | None, dask: int | None, progress: Bar | None
-    ) -> Report:
+    def go(self, jobs: int, scheduler: str | None, dask: int | None, bar: Bar) -> Report:
         with ExitStack() as stack:
             workers = self._workers(stack, jobs, scheduler, dask)
-            tick = stack.enter_context(progress(self.total, self.ended)) if progress else _silent
+            tick = stack.enter_context(bar(self.total, self.ended))
 
             def look() -> None:
                 tick(self.ended + min(workers.fraction(), self.total - self.ended))
@@ -158,16 +147,18 @@ class _Run:
                     self._flush()
 
             workers.watch = look
-            session = self._open_session(workers)
+            session = Session(self.study, self.store, self.total, workers.name)
+            session.write(len(self.done), len(self.failures))
+            call = compute_cell if self.raise_errors else run_cell
             try:
-                for task, future in each(workers, run_cell, self._waiting(), watch):
-                    with _uninterrupted():
+                for task, future in each(workers, call, self._waiting(), watch):
+                    with uninterrupted():
                         self._take(task, future, workers)
             except KeyboardInterrupt:
                 self._finish(session)
                 raise Interrupted(self.report()) from None
             except BaseException:
-                with suppress(InputError):  # the first error is the one to tell
+                with suppress(InputError):  # a full disk, say; the first error is raised
                     self._finish(session)
                 raise
             self._finish(session)
@@ -185,17 +176,21 @@ class _Run:
         if jobs == 1:
             return Serial()
         check_picklable(f"the function of study {self.study.name}", self.study.function)
+        for name, value in self.study.shared.items():
+            check_picklable(name, value)
         return stack.enter_context(processes(min(jobs, self.left)))
 
     def _waiting(self) -> Iterator[tuple[CellTask, tuple[Any, ...]]]:
-        skip = self.done | self.skip
-        for task in tasks_of(self.study):
+        study, skip = self.study, self.done | self.skip
+        for task in tasks_of(study):
             if task.key not in skip:
-                yield task, (self.study.function, task.settings, task.seed)
+                yield task, (study.function, task.settings, task.seed, dict(study.shared))
 
     def _take(self, task: CellTask, future: Future[Any], workers: Workers) -> None:
-        """Keep what a worker sent back."""
+        """Store what a worker sent back."""
         error = future.exception()
+        if error is not None and self.raise_errors:
+            raise error
         if isinstance(error, ImportError):
             raise InputError(
                 f"a worker of {workers.name} cannot import what the study needs ({error}); install "
@@ -217,91 +212,51 @@ class _Run:
         self.failures[failure.key] = _short(failure)
 
     def _flush(self) -> None:
-        """Write what is waiting. Only what is written counts as done."""
-        with _uninterrupted():
+        """Write the cells that wait to be written; only written cells count as done."""
+        with uninterrupted():
             written, refused = self.store.flush()
             self.done.update(written)
             for failure in refused:
                 self._note(failure)
 
-    def _open_session(self, workers: Workers) -> dict[str, Any]:
-        session: dict[str, Any] = {
-            "started": _now(),
-            "ended": None,
-            "process": os.getpid(),
-            "workers": workers.name,
-            "versions": versions(),
-            "commit": commit(),
-        }
-        self.sessions = [*self.store.manifest().get("sessions", [])[-99:], session]
-        self._write_manifest()
-        return session
-
-    def _finish(self, session: dict[str, Any]) -> None:
+    def _finish(self, session: Session) -> None:
         """Write everything; a further Ctrl-C has to wait."""
-        with suppress(KeyboardInterrupt), _uninterrupted():
+        with suppress(KeyboardInterrupt), uninterrupted():
             self._flush()
             self.store.forget_failures(self.done)
             self.failures = {k: f for k, f in self.failures.items() if k not in self.done}
-            session |= {"ended": _now(), "cells": len(self.done) - self.before}
-            self._write_manifest()
+            done = len(self.done)
+            session.close(done, len(self.failures), done - self.before)
             self.notes += _other_versions(self.elsewhere, versions() | self.source)
-
-    def _write_manifest(self) -> None:
-        study = self.study
-        self.store.write_manifest(
-            {
-                "study": study.name,
-                "function": study.function_name,
-                "seed": study.seed,
-                "dims": list(study.dims),
-                "cells": self.total,
-                "settings": _common(study.cells.values()),
-                "done": len(self.done),
-                "failed": len(self.failures),
-                "sessions": self.sessions,
-            }
-        )
 
     def report(self) -> Report:
         failures = list(self.failures.values())
+        done = len(self.done)
         return Report(
-            self.study.name, self.store.folder, self.total, len(self.done), failures, self.before,
-            self.notes,
-        )  # fmt: skip
+            self.study.name, self.store, self.total, done, failures, self.before, self.notes
+        )
 
 
 def _short(failure: Failure) -> Failure:
     return failure._replace(traceback="")
 
 
-def _silent(done: float) -> None:
-    """No progress bar."""
+def _no_bar(total: int, done: int) -> AbstractContextManager[Tick]:
+    return nullcontext(_ignore)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _common(settings: Iterable[Settings]) -> dict[str, Any]:
-    """The settings that all cells share (those of a cell are kept with its result)."""
-    found: dict[str, Any] | None = None
-    for one in settings:
-        texts = {name: json.dumps(value, default=plain) for name, value in one.items()}
-        found = texts if found is None else dict(found.items() & texts.items())
-        if not found:
-            break
-    return {name: json.loads(value) for name, value in sorted((found or {}).items())}
+def _ignore(done: float) -> None:
+    """Show nothing."""
 
 
 def _aside(file: Path) -> str:
-    """Put a damaged file out of the way."""
+    """Rename a damaged file."""
     file.rename(file.with_name(file.name + ".damaged"))
     return f"{file} is damaged: it was renamed to {file.name}.damaged, and its cells run again"
 
 
 def _other_versions(counts: Counter[str], now: dict[str, str]) -> list[str]:
-    """What to say of results that other versions made, or another state of the study's file."""
+    """Notes on results that other versions made, or an earlier state of the study's file."""
     found = [(json.loads(text), count) for text, count in counts.items()]
     return [
         f"{count} cells were made by other versions ({changes(made_by, now)}); to make them anew, "
@@ -311,42 +266,43 @@ def _other_versions(counts: Counter[str], now: dict[str, str]) -> list[str]:
     ]
 
 
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Hold Ctrl-C (and a request to end, where that is taken for one) back until the block ends."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    held: list[Any] = []
-    kinds = [signal.SIGINT]
-    if signal.getsignal(signal.SIGTERM) is signal.default_int_handler:
-        kinds.append(signal.SIGTERM)
-    old = [(kind, signal.signal(kind, lambda *_: held.append(None))) for kind in kinds]
-    try:
-        yield
-    finally:
-        for kind, handler in old:
-            signal.signal(kind, handler)
-    if held:
-        raise KeyboardInterrupt
-
-
 def study_status(study: Study, folder: Path | str) -> Report:
-    """How a study stands; changes nothing."""
-    store = Store(folder)
+    """How a study stands; changes nothing.
+
+    Parameters
+    ----------
+    study : Study
+        The study.
+    folder : path
+        Where its cells are stored; it need not exist.
+
+    Returns
+    -------
+    Report
+        Counts of cells that are done, failed and remaining, failures, and notes.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import bayesmeta as bm
+    >>> study = bm.Study("none", bm.grid(n=[1, 2]), lambda settings, seed: xr.Dataset())
+    >>> print(bm.study_status(study, "no-such-folder"))
+    none: 0 of 2 cells done, 0 failed, 2 remaining
+    """
+    store = Folder(folder)
     keys = {task.key for task in tasks_of(study)}
     found, damaged = store.find()
     done = keys & set(found)
     missing = keys - done
     failures = [_short(f) for key, f in store.failures().items() if key in missing]
     notes = [f"{file} is damaged; its cells will be run again" for file in damaged]
-    made_by = Counter(found[key].versions for key in done)
+    made_by = Counter(found[key] for key in done)
     notes += _other_versions(made_by, versions() | source_of(study.function))
-    return Report(study.name, store.folder, len(keys), len(done), failures, 0, notes)
+    return Report(study.name, store, len(keys), len(done), failures, 0, notes)
 
 
 def forget_study(study: Study, folder: Path | str) -> None:
     """Remove a study's folder, unless it holds cells of another."""
-    found, damaged = Store(folder).find()
+    found, damaged = Folder(folder).find()
     if not damaged and set(found) <= {task.key for task in tasks_of(study)}:
         shutil.rmtree(folder)

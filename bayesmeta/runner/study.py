@@ -4,56 +4,77 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from html import escape
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import InputError, whole
-from bayesmeta.runner.plain import plain
-from bayesmeta.runner.provenance import versions
+from bayesmeta.checks import InputError, renamed, whole
+from bayesmeta.runner.cell import CELL
+from bayesmeta.runner.plain import describe, plain
 from bayesmeta.streams import cell_seed
 
 if TYPE_CHECKING:
     import xarray as xr
 
-CELL = "cell"
-"""The dimension of cells in a row."""
-OURS = "study_"
-"""Begins the names of what is kept with a cell."""
 Settings = Mapping[str, Any]
 """What distinguishes a cell: names and plain values, all that JSON can hold."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study:
     """Cells, and the function that computes one: (settings, seed) -> xarray Dataset.
 
-    ``cells`` maps readable ids to settings. A cell's seed is made of the study's ``seed`` and the
-    cell's id alone, so adding or reordering cells changes no other's result. The function stands at
-    the top of a module that workers can import, draws all its randomness from its seed, and gets
-    its settings as JSON gives them back (tuples as lists).
+    Parameters
+    ----------
+    name : str
+        Names the study in reports and commands.
+    cells : mapping of str to dict
+        Ids and settings; ``grid`` makes them. A cell's seed is made of ``random_seed`` and the
+        cell's id alone, so that adding or reordering cells changes no other cell's result.
+    function : callable
+        Called as ``function(settings, seed, **shared)``. It stands at the top of a module that
+        workers can import, draws all its randomness from its seed, and gets its settings as JSON
+        returns them (tuples as lists).
+    random_seed : int
+        Seed of the study (also accepted as ``seed``).
+    dims : tuple of str
+        Settings that become dimensions when the study is collected; without any, the one dimension
+        is ``cell``.
+    note : str
+        What the study is for, in a line.
+    keep : callable, optional
+        Turns the collected Dataset into what is recorded.
+    record : str
+        Where that is written below the folder of records, as in ``"figure1/figure1.nc"``.
+    shared : mapping of str to object
+        Further arguments of the function, the same for all cells; objects that JSON cannot hold.
+        A cell counts as done only if it was computed with the same ones (see ``plain.describe``).
 
-    ``dims`` are the settings that become dimensions when the study is collected (without any, the
-    one dimension is ``cell``), ``keep`` turns the collected Dataset into what is worth keeping, and
-    ``record`` is the file in ``analyses/`` where that is recorded.
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> import bayesmeta as bm
+    >>> def square(settings, seed):
+    ...     return xr.Dataset({"square": settings["n"] ** 2})
+    >>> bm.Study("squares", bm.grid(n=[1, 2, 3]), square, dims=("n",))
+    Study('squares', 3 cells, dims=('n',), function=bayesmeta.runner.study.square)
     """
 
     name: str
     cells: Mapping[str, Settings]
-    function: Callable[[dict[str, Any], int], xr.Dataset]
-    seed: int = 0
+    function: Callable[..., xr.Dataset]
+    random_seed: int = 0
     dims: tuple[str, ...] = ()
     note: str = ""
     keep: Callable[[xr.Dataset], xr.Dataset] | None = None
     record: str = ""
+    shared: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -62,10 +83,10 @@ class Study:
             raise InputError(f"cells must map ids to settings, got {self.cells!r}; see grid(…)")
         if not hasattr(self.function, "__qualname__"):
             raise InputError(
-                f"function must be a plain function, got {self.function!r}: results are kept under "
-                "its name; what a partial or an object fixes can be a setting"
+                f"function must be a plain function, got {self.function!r}: results are stored "
+                "under its name; what a partial or an object fixes can be a setting"
             )
-        object.__setattr__(self, "seed", whole("seed", self.seed))
+        object.__setattr__(self, "random_seed", whole("random_seed", self.random_seed))
         dims: object = self.dims
         if isinstance(dims, str):
             raise InputError(f"dims must be a tuple of names, got {self.dims!r}")
@@ -73,17 +94,55 @@ class Study:
 
     @property
     def function_name(self) -> str:
-        """Where the function is found; that of a script is found by the script's name."""
+        """The function's module and name; a script's module is the name of its file."""
         module = self.function.__module__
         if module == "__main__":
             module = Path(getattr(sys.modules[module], "__file__", module)).stem
         return f"{module}.{self.function.__qualname__}"
 
+    def __repr__(self) -> str:
+        return (
+            f"Study({self.name!r}, {len(self.cells)} cells, dims={self.dims}, "
+            f"function={self.function_name})"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "cells": str(len(self.cells)),
+            "dims": ", ".join(self.dims) or CELL,
+            "function": self.function_name,
+            "note": self.note,
+        }
+        cells = "".join(f"<tr><th>{k}</th><td>{escape(v)}</td></tr>" for k, v in rows.items() if v)
+        return f"<table><caption>Study {escape(self.name)}</caption>{cells}</table>"
+
+
+Study.__init__ = renamed(seed="random_seed")(Study.__init__)  # type: ignore[method-assign]
+
 
 def grid(common: Settings | None = None, /, **axes: Iterable[Any]) -> dict[str, dict[str, Any]]:
-    """Cells for all combinations: ``grid({"d": 5}, agent=["th-mts"], n=[10, 1000], run=range(3))``.
+    """Cells for all combinations of the values of some settings.
 
-    Ids read ``th-mts/n=10/run=0``; every cell has the ``common`` settings, too.
+    Parameters
+    ----------
+    common : dict, optional
+        Settings that every cell has, too.
+    **axes : iterables
+        Names of settings and their values.
+
+    Returns
+    -------
+    dict of str to dict
+        Ids (texts bare, numbers with their names) and settings.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> cells = bm.grid({"d": 5}, agent=["All-MTS"], n=[10, 1000])
+    >>> list(cells)
+    ['All-MTS/n=10', 'All-MTS/n=1000']
+    >>> cells["All-MTS/n=10"]
+    {'d': 5, 'agent': 'All-MTS', 'n': 10}
     """
     values = {name: [_python(value) for value in axis] for name, axis in axes.items()}
     for name, axis in values.items():
@@ -113,7 +172,11 @@ class CellTask(NamedTuple):
 
 
 def tasks_of(study: Study) -> Iterator[CellTask]:
-    """Every cell, checked. The key is what a result depends on: function, id, settings, seed."""
+    """Every cell, checked. The key digests what a result depends on: function, id, settings, seed,
+    shared arguments."""
+    shared = ""
+    if study.shared:
+        shared = "\0" + json.dumps(describe(dict(study.shared)), sort_keys=True)
     for name, settings in study.cells.items():
         if not isinstance(name, str) or not name or len(name) > 200 or not name.isprintable():
             raise InputError(f"cell ids are short printable texts, got {name!r}")
@@ -126,8 +189,8 @@ def tasks_of(study: Study) -> Iterator[CellTask]:
                 f"settings of cell {name} cannot be written as JSON ({error}); use numbers, "
                 "texts, lists and dicts of them"
             ) from None
-        seed = cell_seed(study.seed, name)
-        content = f"{study.function_name}\0{name}\0{text}\0{seed}"
+        seed = cell_seed(study.random_seed, name)
+        content = f"{study.function_name}\0{name}\0{text}\0{seed}{shared}"
         yield CellTask(name, blake2b(content.encode(), digest_size=12).hexdigest(), text, seed)
 
 
@@ -159,76 +222,3 @@ def check_dims(study: Study) -> None:
             f"two cells of study {study.name} have the same {', '.join(study.dims)}; name the "
             "dimensions that tell them apart"
         )
-
-
-class Result(NamedTuple):
-    """What a worker sends back: a Dataset, or how the cell failed."""
-
-    data: xr.Dataset | None
-    seconds: float
-    versions: dict[str, str]
-    error: str = ""
-    traceback: str = ""
-
-
-_alone = threading.RLock()  # a Dask worker may have threads; cells need not know of each other
-
-
-def run_cell(
-    function: Callable[[dict[str, Any], int], xr.Dataset], settings: str, seed: int
-) -> Result:
-    """Compute a cell, wherever this is; whatever the function raises is a result, too."""
-    with _alone:
-        start = time.perf_counter()
-        try:
-            data = _checked(function(json.loads(settings), seed))
-        except (Exception, SystemExit) as error:
-            text = traceback.format_exc()[-20_000:]
-            return Result(None, time.perf_counter() - start, versions(), one_line(error), text)
-        return Result(data, time.perf_counter() - start, versions())
-
-
-def one_line(error: BaseException) -> str:
-    """The kind of an error and what it says, on one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:500]
-
-
-def source_of(function: Callable[..., Any]) -> dict[str, str]:
-    """The digest of the file of a function that is not ours, so that an edit shows."""
-    file = getattr(sys.modules.get(function.__module__), "__file__", None)
-    if file is None or function.__module__.startswith("bayesmeta."):
-        return {}
-    return {Path(file).name: blake2b(Path(file).read_bytes(), digest_size=6).hexdigest()}
-
-
-_APPLIED = {"_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "calendar"}
-"""Attributes that readers of NetCDF apply to the values."""
-
-
-def _checked(data: object) -> xr.Dataset:
-    """The Dataset in memory, if it comes back from NetCDF as it is."""
-    import xarray as xr
-
-    if not isinstance(data, xr.Dataset):
-        kind = "None" if data is None else f"a {type(data).__name__}"
-        raise TypeError(f"a cell must return an xarray Dataset, not {kind}")
-    for name in {*data.variables, *data.dims, *data.attrs}:
-        if str(name) == CELL or str(name).startswith(OURS):
-            raise ValueError(f"{name!r} is a name of the study's own; choose another")
-    for name, variable in data.variables.items():
-        if variable.dtype.kind == "m":
-            raise TypeError(f"{name!r} is a time span, which NetCDF does not know; use numbers")
-        for word, value in variable.attrs.items():
-            if word in _APPLIED or (word == "units" and " since " in str(value)):
-                raise ValueError(
-                    f"attribute {word!r} of {name!r} means something to readers of NetCDF, which "
-                    "would change the values; call it something else"
-                )
-    attrs = json.loads(json.dumps(data.attrs, default=_listed))
-    return data.compute().assign_attrs(attrs)
-
-
-def _listed(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    raise TypeError(f"attribute {value!r} cannot be kept; use numbers, texts, lists and dicts")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.player import Player
-from bayesmeta.agents.roster import Agent
 from bayesmeta.checks import Array
 from bayesmeta.environment import TaskFamily
 from bayesmeta.statistics import TaskStatistics

@@ -22,13 +22,49 @@ def record_writer(record: xr.Dataset) -> Writer:
 
 
 def write_record(record: xr.Dataset, path: Path | str) -> None:
-    """Write a record as NetCDF, whole or not at all."""
+    """Write a record as NetCDF, whole or not at all; folders are made.
+
+    Parameters
+    ----------
+    record : xarray.Dataset
+        What ``simulate``, ``thin`` or ``collect`` returned.
+    path : path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bayesmeta as bm
+    >>> record = bm.simulate(bm.paper_family(dim=2, horizon=10), "KTS", tasks=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     bm.write_record(record, f"{folder}/kts.nc")
+    ...     bm.read_record(f"{folder}/kts.nc").identical(record)
+    True
+    """
     folder = writable_folder(Path(path).parent)
     write_atomically(folder / Path(path).name, record_writer(record))
 
 
 def read_record(path: Path | str) -> xr.Dataset:
-    """Read a record into memory."""
+    """Read a record into memory.
+
+    Parameters
+    ----------
+    path : path
+        A file that ``write_record``, ``bayesmeta reproduce`` or ``study collect`` wrote.
+
+    Returns
+    -------
+    xarray.Dataset
+        The record.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.read_record("nothing.nc")
+    Traceback (most recent call last):
+    bayesmeta.checks.InputError: no record at nothing.nc; run the study that writes it first
+    """
     import xarray as xr
 
     try:
@@ -54,8 +90,12 @@ def log_spaced(tasks: int, points: int, always: tuple[int, ...] = ()) -> Array:
 
 
 _SUMMED = (
-    "regret", "relative_regret", "exploration_steps", "not_positive_definite", "singular",
-)  # fmt: skip
+    "regret",
+    "relative_regret",
+    "exploration_steps",
+    "not_positive_definite",
+    "singular",
+)
 
 
 def cumulative(record: xr.Dataset) -> xr.Dataset:
@@ -72,7 +112,27 @@ def cumulative(record: xr.Dataset) -> xr.Dataset:
 
 
 def thin(record: xr.Dataset, points: int = 200) -> xr.Dataset:
-    """A record small enough to commit: cumulative, at log-spaced tasks, the half-way one kept."""
+    """A record small enough to commit: cumulative, at log-spaced tasks, the half-way one kept.
+
+    Parameters
+    ----------
+    record : xarray.Dataset
+        What ``simulate`` returned.
+    points : int
+        About how many tasks are kept.
+
+    Returns
+    -------
+    xarray.Dataset
+        With ``cumulative_…`` in place of all that adds up over tasks.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> record = bm.simulate(bm.paper_family(dim=2, horizon=10), "KTS", tasks=40)
+    >>> bm.thin(record, points=5).task.values
+    array([ 1,  3,  4,  6, 16, 20, 40])
+    """
     last = int(record.task[-1])
     keep = log_spaced(last, points, (last // 2, last // 10))
     thinned = cumulative(record).sel(task=keep)

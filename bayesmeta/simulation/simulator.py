@@ -1,24 +1,20 @@
-"""Play agents through tasks of a family: (family, agents, seed) -> xarray Dataset."""
+"""One run: agents play the same tasks of a family; what is measured of each."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
-from dataclasses import asdict, fields, is_dataclass
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.player import Ensemble, Player
-from bayesmeta.agents.roster import Agent, with_references
-from bayesmeta.checks import Array, InputError, whole
+from bayesmeta.agents.roster import with_references
+from bayesmeta.checks import Array, InputError
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.runner.executors import Processes, Serial, check_picklable, each, processes
 from bayesmeta.runner.progress import report_progress
-from bayesmeta.runner.provenance import versions
-from bayesmeta.streams import ENVIRONMENT, cell_seed, stream
+from bayesmeta.streams import ENVIRONMENT, stream
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -74,7 +70,7 @@ class _Errors:
         self._noted = self._noted[-1:]
 
     def close(self) -> None:
-        """The last prior noted holds to the end."""
+        """Compute what is left; the last prior noted holds to the end."""
         self.flush()
         last = self._noted[0][0]
         for values in (self.mean, self.cov, self.raw, self.least):
@@ -143,44 +139,6 @@ def simulate_run(
     }
 
 
-def simulate(
-    family: TaskFamily,
-    agents: Agent | str | Iterable[Agent | str],
-    *,
-    tasks: int,
-    runs: int = 1,
-    seed: int = 0,
-    jobs: int = 1,
-    progress: Callable[[int], None] | None = None,
-) -> xr.Dataset:
-    """A record with dimensions (run, agent, task): everything in ``VARIABLES``.
-
-    ``agents`` are rows, or names of rows in the roster. Their references are played too, so that
-    relative regret is defined. Run k is played with the seed of (``seed``, "run=k") alone: the same
-    seed gives the same bits whatever ``runs`` or ``jobs`` (processes) is. ``progress`` is called
-    with the number of tasks done in all runs together.
-    """
-    tasks, runs = whole("tasks", tasks, least=1), whole("runs", runs, least=1)
-    seed, jobs = whole("seed", seed), whole("jobs", jobs, least=1)
-    rows = find_rows(family, agents, tasks)
-    done: dict[int, xr.Dataset] = {}
-
-    def watch() -> None:
-        if progress is not None:
-            progress(round((len(done) + workers.fraction()) * tasks))
-
-    with ExitStack() as stack:
-        workers: Serial | Processes = Serial()
-        if jobs > 1 and runs > 1:
-            check_picklable("family or agents", (family, rows))
-            workers = stack.enter_context(processes(min(jobs, runs)))
-        workers.watch = watch
-        items = ((k, (family, rows, tasks, cell_seed(seed, f"run={k}"))) for k in range(runs))
-        for k, future in each(workers, record_run, items, watch):
-            done[k] = future.result()
-    return join_runs([done[k] for k in range(runs)], family, rows, seed)
-
-
 def find_rows(
     family: TaskFamily, agents: Agent | str | Iterable[Agent | str], tasks: int
 ) -> list[Agent]:
@@ -212,55 +170,3 @@ def record_run(family: TaskFamily, agents: list[Agent], tasks: int, seed: int) -
             "warmup": ("agent", [agent.warmup_tasks(family.setting(tasks)) for agent in agents]),
         },
     )
-
-
-def join_runs(
-    runs: list[xr.Dataset], family: TaskFamily, agents: list[Agent], seed: int
-) -> xr.Dataset:
-    """A record of several runs with dimensions (run, agent, task), and what repeats it."""
-    import xarray as xr
-
-    record = xr.concat(runs, "run", coords="minimal", compat="override", join="override")
-    record = record.assign_coords(run=np.arange(len(runs)))
-    return describe_runs(record, family, agents, record.sizes["task"], seed)
-
-
-def describe_runs(
-    record: xr.Dataset, family: TaskFamily, agents: list[Agent], tasks: int, seed: int
-) -> xr.Dataset:
-    """The record with all that repeats it in its attributes."""
-    settings = {
-        "family": describe_family(family),
-        "agents": [describe(agent) for agent in agents],
-        "tasks": tasks,
-        "runs": record.sizes["run"],
-        "seed": seed,
-    }
-    made_by = record.attrs.get("versions", json.dumps(versions()))
-    return record.assign_attrs(settings=json.dumps(settings), versions=made_by)
-
-
-def describe_family(family: TaskFamily) -> dict[str, object]:
-    """All that defines a family, and which assumptions it violates, as plain data."""
-    return {
-        "mean": family.prior.mean.tolist(),
-        "cov": family.prior.cov.tolist(),
-        "noise_sd": family.noise_sd,
-        "horizon": family.horizon,
-        "actions": describe(family.actions),
-        "bounds": asdict(family.told()),
-        "violations": family.violations(),
-    }
-
-
-def describe(value: object) -> object:
-    """A frozen description as plain data, to every digit; functions by their name."""
-    if is_dataclass(value):
-        parts = {field.name: describe(getattr(value, field.name)) for field in fields(value)}
-        return {"type": type(value).__name__} | parts
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    name = getattr(value, "__qualname__", None)
-    return f"{value.__module__}.{name}" if name else repr(value)

@@ -57,45 +57,63 @@ def normaliser(record: xr.Dataset) -> float:
 def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:
     """Final figures of every agent; intervals are 95% t intervals over runs.
 
-    ``normalised_regret`` is regret over all tasks in units of KTS's; ``difference_to_KTS`` the
-    same less KTS's in the same run; ``relative_regret`` the same less that of the agent's own
-    reference, eq. (2). ``mean_error``, ``covariance_error`` and ``smallest_eigenvalue`` (of the
-    covariance) are those of the prior used in the last task, averaged over runs;
-    ``not_positive_definite`` (tasks whose widened covariance had to be raised), ``singular`` (tasks
-    played with a singular covariance of largest likelihood) and ``exploration_steps`` are totals
-    per run, averaged over runs; so is ``untrusted`` (tasks played with a prior from draws that
-    diverged or did not move), which older records do not have.
+    Parameters
+    ----------
+    record : xarray.Dataset
+        What ``simulate`` returned, or ``thin`` of it; KTS must be among its agents.
+
+    Returns
+    -------
+    dict of str to dict
+        For every agent: ``normalised_regret``, over all tasks in units of KTS's;
+        ``difference_to_KTS``, the same less KTS's in the same run; ``relative_regret``, less that
+        of the agent's reference, eq. (2); errors and ``smallest_eigenvalue`` of the prior used in
+        the last task; and totals per run of ``not_positive_definite`` (tasks whose widened
+        covariance had to be raised), ``singular`` (tasks played with a singular covariance of
+        largest likelihood), ``exploration_steps`` and ``untrusted`` (tasks played with a prior
+        from draws that diverged or did not move; older records lack it). All are means over runs.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> record = bm.simulate(bm.paper_family(dim=2, horizon=10), ["KTS", "UKTS"], tasks=5, runs=2)
+    >>> bm.summarise(record)["KTS"]["normalised_regret"]
+    1.0
     """
     unit = normaliser(record)
     final = cumulative(record).isel(task=-1)
     regret = final.cumulative_regret / unit
-    out: dict[str, dict[str, object]] = {}
-    for name in record.agent.values.tolist():
-        here, own = final.sel(agent=name), regret.sel(agent=name).values
-        total = interval(own)
-        to_kts = interval(own - regret.sel(agent=NORMALISER).values)
-        relative = interval(here.cumulative_relative_regret.values / unit)
-        out[name] = {
-            "normalised_regret": total.mean,
-            "interval": _ends(total),
-            "difference_to_KTS": to_kts.mean,
-            "difference_interval": _ends(to_kts),
-            "reference": str(here.reference.values),
-            "relative_regret": relative.mean,
-            "relative_interval": _ends(relative),
-            "mean_error": float(here.mean_error.mean()),
-            "covariance_error": float(here.covariance_error.mean()),
-            "raw_covariance_error": float(here.raw_covariance_error.mean()),
-            "smallest_eigenvalue": float(here.smallest_eigenvalue.mean()),
-            "not_positive_definite": float(here.cumulative_not_positive_definite.mean()),
-            "singular": (
-                float(here.cumulative_singular.mean()) if "cumulative_singular" in here else None
-            ),
-            "exploration_steps": float(here.cumulative_exploration_steps.mean()),
-            "recorded": bool(here.recorded) if "recorded" in here.coords else False,
-        }
-        if "untrusted" in here:
-            out[name]["untrusted"] = float(here.untrusted.mean())
+    kts = regret.sel(agent=NORMALISER).values
+    return {
+        name: _figures(final.sel(agent=name), regret.sel(agent=name).values, kts, unit)
+        for name in record.agent.values.tolist()
+    }
+
+
+def _figures(here: xr.Dataset, own: Array, kts: Array, unit: float) -> dict[str, object]:
+    """The figures of one agent from its values at the last task."""
+    total, to_kts = interval(own), interval(own - kts)
+    relative = interval(here.cumulative_relative_regret.values / unit)
+    singular = float(here.cumulative_singular.mean()) if "cumulative_singular" in here else None
+    out: dict[str, object] = {
+        "normalised_regret": total.mean,
+        "interval": _ends(total),
+        "difference_to_KTS": to_kts.mean,
+        "difference_interval": _ends(to_kts),
+        "reference": str(here.reference.values),
+        "relative_regret": relative.mean,
+        "relative_interval": _ends(relative),
+        "mean_error": float(here.mean_error.mean()),
+        "covariance_error": float(here.covariance_error.mean()),
+        "raw_covariance_error": float(here.raw_covariance_error.mean()),
+        "smallest_eigenvalue": float(here.smallest_eigenvalue.mean()),
+        "not_positive_definite": float(here.cumulative_not_positive_definite.mean()),
+        "singular": singular,
+        "exploration_steps": float(here.cumulative_exploration_steps.mean()),
+        "recorded": bool(here.recorded) if "recorded" in here.coords else False,
+    }
+    if "untrusted" in here:
+        out["untrusted"] = float(here.untrusted.mean())
     return out
 
 
@@ -120,6 +138,21 @@ def judge(statement: str, span: str, measure: str, values: Array, level: float) 
     return Comparison(statement, span, measure, value, verdict)
 
 
+ORDERED = (
+    ("Th-MTS_tau", "UKTS", "Th-MTS_tau is better than UKTS"),
+    ("All-MTS_tau", "UKTS", "All-MTS_tau is better than UKTS"),
+    ("All-MTS", "UKTS", "All-MTS is better than UKTS"),
+    ("All-MTS", "All-MTS_tau", "All-MTS is better than All-MTS_tau"),
+    ("All-MTS_tau", "Th-MTS_tau", "All-MTS_tau is better than Th-MTS_tau"),
+    ("Th-MTS_tau", "KMTS", "Th-MTS_tau reaches KMTS"),
+    ("All-MTS_tau", "KMTS", "All-MTS_tau outperforms KMTS"),
+    ("All-MTS", "KMTS", "All-MTS outperforms KMTS"),
+)
+"""Whose regret is lower than whose, as the text of Section 6 says it."""
+LEARNED = ("Th-MTS_tau", "All-MTS_tau", "All-MTS")
+"""The learners whose errors Section 6 speaks of."""
+
+
 def orderings(record: xr.Dataset) -> list[Comparison]:
     """The orderings the text of Section 6 states, over all tasks and over their last half, and
     how the errors of the mean go on over the last decade of tasks (from a tenth of them to all).
@@ -127,28 +160,11 @@ def orderings(record: xr.Dataset) -> list[Comparison]:
     Every interval has the level that makes them all hold together with probability 95%
     (Bonferroni).
     """
-    total = cumulative(record)
-    last = int(total.task[-1])
-    unit = normaliser(record)
-    spans = {
-        "all tasks": total.cumulative_regret.isel(task=-1) / unit,
-        "the last half": (
-            total.cumulative_regret.isel(task=-1) - total.cumulative_regret.sel(task=last // 2)
-        )
-        / unit,
-    }
-    pairs = [
-        ("Th-MTS_tau", "UKTS", "Th-MTS_tau is better than UKTS"),
-        ("All-MTS_tau", "UKTS", "All-MTS_tau is better than UKTS"),
-        ("All-MTS", "UKTS", "All-MTS is better than UKTS"),
-        ("All-MTS", "All-MTS_tau", "All-MTS is better than All-MTS_tau"),
-        ("All-MTS_tau", "Th-MTS_tau", "All-MTS_tau is better than Th-MTS_tau"),
-        ("Th-MTS_tau", "KMTS", "Th-MTS_tau reaches KMTS"),
-        ("All-MTS_tau", "KMTS", "All-MTS_tau outperforms KMTS"),
-        ("All-MTS", "KMTS", "All-MTS outperforms KMTS"),
-    ]
-    learned = ["Th-MTS_tau", "All-MTS_tau", "All-MTS"]
-    level = 1 - 0.05 / (2 * len(pairs) + 2 * len(learned) - 1)
+    total, unit = cumulative(record), normaliser(record)
+    level = 1 - 0.05 / (2 * len(ORDERED) + 2 * len(LEARNED) - 1)
+    end = total.cumulative_regret.isel(task=-1)
+    half = total.cumulative_regret.sel(task=int(total.task[-1]) // 2)
+    spans = {"all tasks": end / unit, "the last half": (end - half) / unit}
     found = [
         judge(
             text,
@@ -157,40 +173,40 @@ def orderings(record: xr.Dataset) -> list[Comparison]:
             (regret.sel(agent=first) - regret.sel(agent=second)).values,
             level,
         )
-        for first, second, text in pairs
+        for first, second, text in ORDERED
         for span, regret in spans.items()
     ]
-    slopes = {name: error_slopes(total, name) for name in learned}
-    found.append(
-        judge(
-            "the mean error of Th-MTS_tau keeps falling",
-            "the last decade",
+    return found + _errors_go_on(total, level)
+
+
+def _errors_go_on(total: xr.Dataset, level: float) -> list[Comparison]:
+    """What Section 6 says of the errors of the mean over the last decade of tasks."""
+    slopes = {name: error_slopes(total, name) for name in LEARNED}
+    first, *others = LEARNED
+    said = [
+        (
+            f"the mean error of {first} keeps falling",
             "slope of log mean error on log tasks",
-            slopes["Th-MTS_tau"],
-            level,
+            slopes[first],
         )
-    )
-    found += [
-        judge(
-            f"the mean error of {name} falls more slowly than that of Th-MTS_tau",
-            "the last decade",
-            f"slope of Th-MTS_tau less that of {name}",
-            slopes["Th-MTS_tau"] - slopes[name],
-            level,
-        )
-        for name in learned[1:]
     ]
-    found += [
-        judge(
+    said += [
+        (
+            f"the mean error of {name} falls more slowly than that of {first}",
+            f"slope of {first} less that of {name}",
+            slopes[first] - slopes[name],
+        )
+        for name in others
+    ]
+    said += [
+        (
             f"the mean error of {name} has levelled off: it no longer falls",
-            "the last decade",
             f"slope of log mean error on log tasks of {name}, its sign changed",
             -slopes[name],
-            level,
         )
-        for name in learned[1:]
+        for name in others
     ]
-    return found
+    return [judge(text, "the last decade", what, values, level) for text, what, values in said]
 
 
 def run_by_run(

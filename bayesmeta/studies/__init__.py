@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 
 from bayesmeta.checks import InputError, one_of
-from bayesmeta.runner.study import Study, one_line
+from bayesmeta.runner.cell import one_line
+from bayesmeta.runner.study import Study
 
 MODULES = ("figure1", "estimators", "calibration", "bayes", "theorems")
 """The modules of this folder that have ``STUDIES``."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import Exploration, first_steps, until_eigenvalue
-from bayesmeta.agents.learners import Finished
-from bayesmeta.agents.roster import ROSTER, Agent
+from bayesmeta.agents.roster import ROSTER
+from bayesmeta.agents.told import Told
 from bayesmeta.checks import Array
-from bayesmeta.environment import Setting, TaskFamily, paper_family
-from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.environment import TaskFamily, paper_family
+from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.fit import fit_prior
 from bayesmeta.estimators.moments import least_squares, raise_eigenvalues
 from bayesmeta.gaussian import GaussianPrior
@@ -43,28 +44,6 @@ RADII = ("moment", "REML", "posterior", "E_m, E_s at 95%", "E_m, E_s as defined"
 """Whose statement of how far off the estimate may be."""
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Plays every task with one of these priors, at random; a learner that learns nothing."""
-
-    means: tuple[Array, ...]
-    covs: tuple[Array, ...]
-
-    @property
-    def all_steps(self) -> bool:
-        return False
-
-    def start(self, setting: Setting) -> None:
-        return None
-
-    def observe(self, memory: None, task: Finished) -> None:
-        return None
-
-    def estimate(self, memory: None, setting: Setting, rng: np.random.Generator) -> PriorEstimate:
-        k = rng.integers(len(self.means))
-        return PriorEstimate(GaussianPrior(self.means[k], self.covs[k]), Status.GIVEN)
-
-
 def explored(settings: dict[str, Any], seed: int) -> tuple[TaskFamily, TaskStatistics]:
     """The paper's family, and the statistics of the exploration steps of n tasks."""
     rule = RULES[settings["rule"]]
@@ -86,51 +65,102 @@ def posterior_of(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FitWarning)  # ``trusted`` is recorded
         return sample_posterior(
-            stats, family.noise_sd, prior=prior, chains=2, draws=1000,
-            tune=400, cores=1, random_seed=seed % 2**31,
-        )  # fmt: skip
+            stats,
+            family.noise_sd,
+            prior=prior,
+            chains=2,
+            draws=1000,
+            tune=400,
+            cores=1,
+            random_seed=seed % 2**31,
+        )
+
+
+class Fits(NamedTuple):
+    """Every estimate from the same statistics, as (mean, covariance), and what errors need."""
+
+    found: dict[str, tuple[Array, Array]]
+    reml: PriorEstimate
+    mus: Array
+    covs: Array
+    trusted: float
+
+
+def closed_forms(family: TaskFamily, stats: TaskStatistics) -> dict[str, PriorEstimate]:
+    """Eq. (11), widened by eq. (12) with Section 6's constant and the theory's, and REML."""
+    sd, bounds = family.noise_sd, family.told()
+    theory = widening_constant(family.dim, sd, bounds.action_min, bounds.prior_max)
+    return {
+        "moment": fit_prior(stats, sd, "moment"),
+        METHODS[1]: fit_prior(stats, sd, "moment-widened", widening=10.0, horizon=HORIZON),
+        METHODS[2]: fit_prior(stats, sd, "moment-widened", widening=theory, horizon=HORIZON),
+        "REML": fit_prior(stats, sd, "reml"),
+    }
+
+
+def fit_all(family: TaskFamily, stats: TaskStatistics, seed: int) -> Fits:
+    """Estimate the prior in every way."""
+    tree = posterior_of(family, stats, seed)
+    draws = tree["posterior"].to_dataset().stack(sample=("chain", "draw"))
+    mus, covs = draws["mu"].values.T, np.moveaxis(draws["Sigma"].values, -1, 0)
+    closed = closed_forms(family, stats)
+    found = {name: (one.prior.mean, one.prior.cov) for name, one in closed.items()}
+    found["posterior"] = (mus.mean(axis=0), covs.mean(axis=0))
+    return Fits(found, closed["REML"], mus, covs, float(tree.attrs["trusted"]))
 
 
 def compare(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """One cell: fit in every way; errors, what is said about them, and the next tasks' regret."""
     import xarray as xr
 
-    n = settings["n"]
     family, stats = explored(settings, seed)
-    truth, sd, bounds, d = family.prior, family.noise_sd, family.told(), family.dim
-    theory = widening_constant(d, sd, bounds.action_min, bounds.prior_max)
-    tree = posterior_of(family, stats, seed)
-    draws = tree["posterior"].to_dataset().stack(sample=("chain", "draw"))
-    mus, covs = draws["mu"].values.T, np.moveaxis(draws["Sigma"].values, -1, 0)
-    reml = fit_prior(stats, sd, "reml")
-    found: dict[str, tuple[Array, Array]] = {
-        "posterior": (mus.mean(axis=0), covs.mean(axis=0)),
-        "REML": (reml.prior.mean, reml.prior.cov),
+    fits = fit_all(family, stats, seed)
+    regret = next_regret(family, fits, seed)
+    content = errors(fits.found, family.prior) | statements(family, stats, fits, seed)
+    content["regret"] = ("played", [regret[name] for name in ("KTS", *PLAYED)])
+    return xr.Dataset(
+        content | {"trusted": fits.trusted},
+        coords={
+            "estimate": list(METHODS),
+            "radius": list(RADII),
+            "played": ["KTS", *PLAYED],
+        },
+    )
+
+
+def errors(found: dict[str, tuple[Array, Array]], truth: GaussianPrior) -> dict[str, Any]:
+    """How far every estimate is off, and whether it dominates the true covariance."""
+    means, covs = zip(*(found[method] for method in METHODS), strict=True)
+    apart = [np.linalg.eigvalsh(cov - truth.cov) for cov in covs]
+    values = {
+        "mean_error": [float(np.linalg.norm(mean - truth.mean)) for mean in means],
+        "cov_error": [float(np.abs(one).max()) for one in apart],
+        "lowest_eigenvalue": [float(np.linalg.eigvalsh(cov)[0]) for cov in covs],
+        "dominates": [float(one[0] >= 0) for one in apart],
+        "trace": [float(np.trace(cov)) for cov in covs],
     }
-    for method, wide in (("moment", None), (METHODS[1], 10.0), (METHODS[2], theory)):
-        kind = "moment" if wide is None else "moment-widened"
-        horizon = None if wide is None else HORIZON
-        one = fit_prior(stats, sd, kind, widening=wide, horizon=horizon).prior
-        found[method] = (one.mean, one.cov)
-    gaps = [found[method] for method in METHODS]
-    mean_error = [float(np.linalg.norm(mean - truth.mean)) for mean, _ in gaps]
-    low = [float(np.linalg.eigvalsh(cov)[0]) for _, cov in gaps]
-    apart = [np.linalg.eigvalsh(cov - truth.cov) for _, cov in gaps]
-    rng = stream(seed, "radii")
+    return {name: ("estimate", value) for name, value in values.items()}
+
+
+def statements(family: TaskFamily, stats: TaskStatistics, fits: Fits, seed: int) -> dict[str, Any]:
+    """What is said of the errors: radii of the mean and the covariance, and 95% intervals of their
+    entries, with how many of them hold the truth and how wide they are."""
+    rng, d, n = stream(seed, "radii"), family.dim, len(stats)
     own = least_squares(stats)
     by_moment = np.cov(own.T) / n
-    by_reml = np.linalg.inv(_information(stats, reml.prior.cov, sd))
-    level = 1 - LEVEL
-    defined = 1 / (d * (n + 1) * HORIZON)
-    told = (d, sd, bounds.action_min, bounds.prior_max)
+    by_reml = np.linalg.inv(_information(stats, fits.reml.prior.cov, family.noise_sd))
+    bounds = family.told()
+    told = (d, family.noise_sd, bounds.action_min, bounds.prior_max)
+    level, defined = 1 - LEVEL, 1 / (d * (n + 1) * HORIZON)
+    mean, cov = fits.found["posterior"]
+    around = np.linalg.eigvalsh(fits.covs - cov)
     mean_radii = [
         _norm_quantile(rng, by_moment),
         _norm_quantile(rng, by_reml),
-        float(np.quantile(np.linalg.norm(mus - mus.mean(axis=0), axis=1), LEVEL)),
+        float(np.quantile(np.linalg.norm(fits.mus - mean, axis=1), LEVEL)),
         mean_radius(*told, n + 1, level),
         mean_radius(*told, n + 1, defined),
     ]
-    around = np.linalg.eigvalsh(covs - covs.mean(axis=0))
     cov_radii = [
         np.nan,
         np.nan,
@@ -138,45 +168,39 @@ def compare(settings: dict[str, Any], seed: int) -> xr.Dataset:
         covariance_radius(*told, n + 1, level / 6),
         covariance_radius(*told, n + 1, defined),
     ]
-    intervals = {
-        "moment": (own.mean(axis=0), 1.96 * np.sqrt(np.diag(by_moment)), None, None),
-        "REML": (reml.prior.mean, 1.96 * np.sqrt(np.diag(by_reml)), reml.prior.cov,
-                 None if reml.cov_sd is None else 1.96 * reml.cov_sd),
-    }  # fmt: skip
+    found = intervals(fits, family.prior, (own.mean(axis=0), by_moment), by_reml)
+    nothing = [np.nan] * 2  # the radii of the theory come without intervals
+    return {
+        "mean_radius": ("radius", mean_radii),
+        "cov_radius": ("radius", cov_radii),
+    } | {name: ("radius", np.append(values, nothing)) for name, values in found.items()}
+
+
+def intervals(
+    fits: Fits, truth: GaussianPrior, moment: tuple[Array, Array], by_reml: Array
+) -> dict[str, Array]:
+    """95% intervals of entries by moments, REML and posterior: the fraction that holds the truth,
+    and the mean width. ``moment`` is a mean with its covariance, ``by_reml`` that of REML's."""
+    d, reml = truth.dim, fits.reml
     mu_in, mu_width = np.full((3, d), np.nan), np.full((3, d), np.nan)
     cov_in, cov_width = np.full((3, d, d), np.nan), np.full((3, d, d), np.nan)
-    for i, (mean, half, cov, spread) in enumerate(intervals.values()):
+    for i, (mean, spread) in enumerate((moment, (reml.prior.mean, by_reml))):
+        half = 1.96 * np.sqrt(np.diag(spread))
         mu_in[i], mu_width[i] = np.abs(mean - truth.mean) <= half, 2 * half
-        if cov is not None and spread is not None:
-            cov_in[i], cov_width[i] = np.abs(cov - truth.cov) <= spread, 2 * spread
-            cov_in[i][~np.isfinite(spread)] = np.nan
-    ends = np.quantile(mus, [0.025, 0.975], axis=0)
-    mu_in[2], mu_width[2] = (ends[0] <= truth.mean) & (truth.mean <= ends[1]), ends[1] - ends[0]
-    ends = np.quantile(covs, [0.025, 0.975], axis=0)
-    cov_in[2], cov_width[2] = (ends[0] <= truth.cov) & (truth.cov <= ends[1]), ends[1] - ends[0]
-    regret = next_regret(family, found, (mus, covs), seed)
-    return xr.Dataset(
-        {
-            "mean_error": ("estimate", mean_error),
-            "cov_error": ("estimate", [float(np.abs(one).max()) for one in apart]),
-            "lowest_eigenvalue": ("estimate", low),
-            "dominates": ("estimate", [float(one[0] >= 0) for one in apart]),
-            "trace": ("estimate", [float(np.trace(cov)) for _, cov in gaps]),
-            "mean_radius": ("radius", mean_radii),
-            "cov_radius": ("radius", cov_radii),
-            "mu_in": ("radius", np.append(mu_in.mean(axis=1), [np.nan] * 2)),
-            "mu_width": ("radius", np.append(mu_width.mean(axis=1), [np.nan] * 2)),
-            "cov_in": ("radius", np.append(_mean(cov_in), [np.nan] * 2)),
-            "cov_width": ("radius", np.append(_mean(cov_width), [np.nan] * 2)),
-            "regret": ("played", [regret[name] for name in ("KTS", *PLAYED)]),
-            "trusted": float(tree.attrs["trusted"]),
-        },
-        coords={
-            "estimate": list(METHODS),
-            "radius": list(RADII),
-            "played": ["KTS", *PLAYED],
-        },
-    )
+    if reml.cov_sd is not None:
+        half = 1.96 * reml.cov_sd
+        cov_in[1], cov_width[1] = np.abs(reml.prior.cov - truth.cov) <= half, 2 * half
+        cov_in[1][~np.isfinite(half)] = np.nan
+    low, high = np.quantile(fits.mus, [0.025, 0.975], axis=0)
+    mu_in[2], mu_width[2] = (low <= truth.mean) & (truth.mean <= high), high - low
+    low, high = np.quantile(fits.covs, [0.025, 0.975], axis=0)
+    cov_in[2], cov_width[2] = (low <= truth.cov) & (truth.cov <= high), high - low
+    return {
+        "mu_in": mu_in.mean(axis=1),
+        "mu_width": mu_width.mean(axis=1),
+        "cov_in": _mean(cov_in),
+        "cov_width": _mean(cov_width),
+    }
 
 
 def _mean(values: Array) -> Array:
@@ -199,24 +223,22 @@ def _norm_quantile(rng: np.random.Generator, cov: Array) -> float:
     return math.sqrt(float(np.quantile(squares, LEVEL)))
 
 
-def next_regret(
-    family: TaskFamily,
-    found: dict[str, tuple[Array, Array]],
-    draws: tuple[Array, Array],
-    seed: int,
-) -> dict[str, float]:
+def next_regret(family: TaskFamily, fits: Fits, seed: int) -> dict[str, float]:
     """Mean regret of tasks that Thompson Sampling plays with each prior, the same tasks for all.
 
     The posterior is played as its predictive law, Sigma's mean plus the covariance of mu, and by
     drawing a prior for every task. Only eq. (11), where it is not positive definite, is raised as
     in Section 6; what is singular is played as it is.
     """
-    mus, covs = draws
-    played = dict(found)
-    mean, cov = found["posterior"]
-    played["posterior"] = (mean, cov + np.cov(mus.T))
-    usable = {name: Drawn((one[0],), (_usable(one[1], family),)) for name, one in played.items()}
-    usable["posterior draws"] = Drawn(tuple(mus[::10]), tuple(covs[::10]))
+    played = dict(fits.found)
+    mean, cov = fits.found["posterior"]
+    played["posterior"] = (mean, cov + np.cov(fits.mus.T))
+    usable = {
+        name: Told((GaussianPrior(mean, _usable(cov, family)),))
+        for name, (mean, cov) in played.items()
+    }
+    some = zip(fits.mus[::10], fits.covs[::10], strict=True)
+    usable["posterior draws"] = Told(tuple(GaussianPrior(mu, cov) for mu, cov in some))
     rows: list[Agent] = [ROSTER["KTS"]]
     rows += [replace(ROSTER["KTS"], name=name, learner=usable[name]) for name in PLAYED]
     regret = simulate_run(family, rows, tasks=NEXT, seed=seed + 1)["regret"]
@@ -238,26 +260,21 @@ def keep_draws(settings: dict[str, Any], seed: int) -> xr.Dataset:
     tree = posterior_of(family, stats, seed)
     draws = tree["posterior"].to_dataset()[["mu", "Sigma"]].isel(draw=slice(None, None, 4))
     draws = draws.stack(sample=("chain", "draw")).reset_index("sample", drop=True)
-    bounds, sd = family.told(), family.noise_sd
-    theory = widening_constant(family.dim, sd, bounds.action_min, bounds.prior_max)
-    closed = {
-        "moment": fit_prior(stats, sd, "moment"),
-        METHODS[1]: fit_prior(stats, sd, "moment-widened", widening=10.0, horizon=HORIZON),
-        METHODS[2]: fit_prior(stats, sd, "moment-widened", widening=theory, horizon=HORIZON),
-        "REML": fit_prior(stats, sd, "reml"),
-    }
+    closed = closed_forms(family, stats)
     labels = draws["feature"].values
     return xr.Dataset(
         {
             "mu": draws["mu"].transpose("sample", "feature").astype(np.float32),
             "Sigma": draws["Sigma"].transpose("sample", ...).astype(np.float32),
             "mean": (("closed", "feature"), np.stack([e.prior.mean for e in closed.values()])),
-            "cov": (("closed", "feature", "feature_bis"),
-                    np.stack([e.prior.cov for e in closed.values()])),
+            "cov": (
+                ("closed", "feature", "feature_bis"),
+                np.stack([e.prior.cov for e in closed.values()]),
+            ),
             "trusted": float(tree.attrs["trusted"]),
         },
         coords={"closed": list(closed), "feature": labels, "feature_bis": labels},
-    )  # fmt: skip
+    )
 
 
 ETAS = (0.5, 1.0, 2.0, 4.0)
@@ -290,7 +307,7 @@ STUDIES = (
         "bayes-vs-moment",
         grid(rule=list(RULES), n=SIZES, run=range(20)),
         compare,
-        seed=7,
+        random_seed=7,
         dims=("rule", "n", "run"),
         note="moment, widened, REML and posterior on the same exploration data",
         record="bayes-vs-moment/compared.nc",
@@ -299,7 +316,7 @@ STUDIES = (
         "bayes-vs-moment-fits",
         grid({"rule": "threshold"}, n=[20, 100, 1000]),
         keep_draws,
-        seed=8,
+        random_seed=8,
         dims=("n",),
         note="draws of three fits, for pictures",
         record="bayes-vs-moment/fits.nc",
@@ -308,7 +325,7 @@ STUDIES = (
         "bayes-vs-moment-priors",
         grid(n=[50, 200, 1000], run=range(20)),
         other_priors,
-        seed=9,
+        random_seed=9,
         dims=("n", "run"),
         note="how much the prior over correlations matters",
         record="bayes-vs-moment/priors.nc",

@@ -2,8 +2,8 @@
 
 Draw (mu, Sigma) from the prior over priors, tasks from N(mu, Sigma), data from the tasks, and draws
 from the posterior given the data. If model and sampler are right, the rank of the truth among the
-draws is uniform (Talts et al. 2018), for every quantity. Wrong models are run through the same
-mill, to see that it notices.
+draws is uniform (Talts et al. 2018), for every quantity. Wrong models go through the same check, to
+show that it detects them.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from bayesmeta.streams import stream
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from bayesmeta.posterior.model import Problem
 
 DIM = 2
 PRIOR = LKJ(mean=0.0, mean_sd=2.0, scale=1.0, eta=1.0, noise_scale=1.5)
@@ -67,71 +69,96 @@ def collect_tasks(family: TaskFamily, how: str, seed: int) -> TaskStatistics:
     return statistics_of(family, row, tasks, seed)
 
 
+def truth_of(which: str, how: str, seed: int) -> TaskFamily:
+    """A family drawn from the prior over priors of the model named."""
+    prior: LKJ | InverseWishart = PRIOR.settled(DIM)
+    if which == "right, inverse-Wishart":
+        prior = CONJUGATE.settled(DIM)
+    means, roots, noises = prior.draw(stream(seed, "truth"), 1)
+    noise = float(noises[0]) if which == "right, noise unknown" else NOISE
+    return TaskFamily(
+        GaussianPrior(means[0], roots[0] @ roots[0].T),
+        UniformBall(DIM, 1.0, 10),
+        noise,
+        horizon=8 if how == "random" else 30,
+        bounds=TOLD,
+    )
+
+
+def believed(which: str, stats: TaskStatistics, noise: float) -> Problem:
+    """The model named, given the data: what it takes noise, prior and statistics to be."""
+    from bayesmeta.posterior.model import Problem
+
+    prior: LKJ | InverseWishart = PRIOR.settled(DIM)
+    noise_sd: float | None = noise
+    if which == "right, inverse-Wishart":
+        prior = CONJUGATE.settled(DIM)
+    elif which == "right, noise unknown":
+        noise_sd = None
+    elif which == "noise 20% too large":
+        noise_sd = 1.2 * noise
+    elif which == "no correlations":
+        prior = replace(PRIOR, eta=1e6).settled(DIM)
+    elif which == "least squares as theta":
+        sure = 1e6 * np.broadcast_to(np.eye(DIM), stats.gram.shape)
+        stats = TaskStatistics(sure, 1e6 * least_squares(stats))
+    return Problem(stats, noise_sd, prior, "fused")
+
+
+PLACES: tuple[tuple[str, tuple[int, ...]], ...] = (
+    ("mu", (0,)),
+    ("mu", (1,)),
+    ("sd", (0,)),
+    ("sd", (1,)),
+    ("corr", (0, 1)),
+    ("Sigma", (0, 1)),
+    ("sigma", ()),
+)
+"""Variable and index of every one of ``QUANTITIES`` among the draws."""
+
+
+def ranks_of(draws: dict[str, Array], family: TaskFamily) -> list[float]:
+    """How many thinned draws of every quantity are below the truth; NaN where none are drawn."""
+    cov = family.prior.cov
+    sd = np.sqrt(np.diag(cov))
+    truth = [*family.prior.mean, *sd, cov[0, 1] / (sd[0] * sd[1]), cov[0, 1], family.noise_sd]
+    ranks = []
+    for true, (name, index) in zip(truth, PLACES, strict=True):
+        if name in draws:
+            place: tuple[Any, ...] = (slice(THIN - 1, None, THIN), *index)
+            ranks.append(float((draws[name][place] < true).sum()))
+        else:
+            ranks.append(np.nan)
+    return ranks
+
+
+def least_squares_z(stats: TaskStatistics, mean: Array) -> list[float]:
+    """How many standard errors the mean of least squares is off: each coordinate, and along mu,
+    where the tasks' rewards lie and choosing actions biases most."""
+    estimates = least_squares(stats)
+    error = estimates.std(axis=0, ddof=1) / np.sqrt(len(estimates))
+    z: Array = (estimates.mean(axis=0) - mean) / error
+    way = mean / np.linalg.norm(mean)
+    along = estimates @ way
+    z_along = (along.mean() - mean @ way) / (along.std(ddof=1) / np.sqrt(len(along)))
+    return [*z, z_along]
+
+
 def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """One cell: the rank of the truth for every quantity, and how far off least squares is."""
     import xarray as xr
 
-    from bayesmeta.posterior.model import Problem
     from bayesmeta.posterior.sampling import draw_chain
 
     how, which = settings["data"], settings["model"]
-    prior: LKJ | InverseWishart = PRIOR.settled(DIM)
-    if which == "right, inverse-Wishart":
-        prior = CONJUGATE.settled(DIM)
-    rng = stream(seed, "truth")
-    means, roots, noises = prior.draw(rng, 1)
-    noise = float(noises[0]) if which == "right, noise unknown" else NOISE
-    cov = roots[0] @ roots[0].T
-    family = TaskFamily(
-        GaussianPrior(means[0], cov), UniformBall(DIM, 1.0, 10), noise,
-        horizon=8 if how == "random" else 30, bounds=TOLD,
-    )  # fmt: skip
+    family = truth_of(which, how, seed)
     stats = collect_tasks(family, how, seed)
-    believed: float | None = noise
-    if which == "right, noise unknown":
-        believed = None
-    elif which == "noise 20% too large":
-        believed = 1.2 * noise
-    elif which == "no correlations":
-        prior = replace(PRIOR, eta=1e6).settled(DIM)
-    given = stats
-    if which == "least squares as theta":
-        sure = 1e6 * np.broadcast_to(np.eye(DIM), stats.gram.shape)
-        given = TaskStatistics(sure, 1e6 * least_squares(stats))
-    problem = Problem(given, believed, prior, "fused")
+    problem = believed(which, stats, family.noise_sd)
     chain = draw_chain(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31)
-    found = chain.draws
-    sd = np.sqrt(np.diag(cov))
-    truth = [*means[0], *sd, cov[0, 1] / (sd[0] * sd[1]), cov[0, 1], noise]
-    ranks = []
-    for k, (name, index) in enumerate(
-        (
-            ("mu", 0),
-            ("mu", 1),
-            ("sd", 0),
-            ("sd", 1),
-            ("corr", (0, 1)),
-            ("Sigma", (0, 1)),
-            ("sigma", ()),
-        )
-    ):
-        if name not in found:
-            ranks.append(np.nan)
-            continue
-        index = index if isinstance(index, tuple) else (index,)
-        draws = found[name][(slice(None), *index)][THIN - 1 :: THIN]
-        ranks.append(float((draws < truth[k]).sum()))
-    estimates = least_squares(stats)
-    error = estimates.std(axis=0, ddof=1) / np.sqrt(len(estimates))
-    z: Array = (estimates.mean(axis=0) - means[0]) / error
-    # along the direction in which the tasks' rewards lie, where choosing biases most
-    way = means[0] / np.linalg.norm(means[0])
-    along = estimates @ way
-    z_along = (along.mean() - means[0] @ way) / (along.std(ddof=1) / np.sqrt(len(along)))
     return xr.Dataset(
         {
-            "rank": ("quantity", ranks),
-            "ols_z": ("direction", [*z, z_along]),
+            "rank": ("quantity", ranks_of(chain.draws, family)),
+            "ols_z": ("direction", least_squares_z(stats, family.prior.mean)),
             "divergent": chain.divergent,
         },
         coords={"quantity": list(QUANTITIES), "direction": ["mu 1", "mu 2", "along mu"]},
@@ -143,7 +170,7 @@ STUDIES = (
         "calibration",
         grid({"data": "random"}, model=list(MODELS), run=range(500)),
         replicate,
-        seed=5,
+        random_seed=5,
         dims=("model", "run"),
         note="simulation-based calibration of the models, and of wrong ones",
         record="calibration/random.nc",
@@ -152,7 +179,7 @@ STUDIES = (
         "calibration-adaptive",
         grid({"data": "adaptive", "model": "right"}, run=range(500)),
         replicate,
-        seed=6,
+        random_seed=6,
         dims=("run",),
         note="the same on all steps of an agent that chose its own actions",
         record="calibration/adaptive.nc",

@@ -30,8 +30,14 @@ RULES: dict[str, Exploration] = {
 }
 """How long a task explores: Section 6's rule, or a fixed number of steps."""
 METHODS = (
-    "moment", "moment-clipped", "moment-widened", "split", "gls-known", "ml", "reml",
-)  # fmt: skip
+    "moment",
+    "moment-clipped",
+    "moment-widened",
+    "split",
+    "gls-known",
+    "ml",
+    "reml",
+)
 """As ``fit_prior`` calls them; gls-known is told the true covariance."""
 WIDENING = 10.0
 """c_w of Section 6."""
@@ -140,7 +146,7 @@ STUDIES = (
         "estimators",
         grid(d=[2, 5, 10], rule=list(RULES), n=SIZES, run=range(20)),
         estimate_all,
-        seed=3,
+        random_seed=3,
         dims=("d", "rule", "n", "run"),
         note="bias, error, definiteness and time of every estimator",
         keep=summary,

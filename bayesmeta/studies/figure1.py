@@ -1,18 +1,19 @@
-"""Figure 1 of the paper, and the studies beside it: what they run, and the figure's files."""
+"""Figure 1 of the paper, and the studies beside it: who plays, how many runs of how many tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.agents.roster import BAYESIAN, FIGURE_1, OURS, find_agents
-from bayesmeta.environment import paper_family
-from bayesmeta.runner.study import Study, grid
+from bayesmeta.agents.agent import Agent
+from bayesmeta.agents.roster import BAYESIAN, FIGURE_1, OURS
+from bayesmeta.environment import TaskFamily, paper_family
+from bayesmeta.runner.study import Study
 from bayesmeta.simulation.records import thin
-from bayesmeta.simulation.simulator import describe_runs, find_rows, record_run
+from bayesmeta.simulation.simulate import play, simulation_study
 from bayesmeta.simulation.summaries import NORMALISER
 
 if TYPE_CHECKING:
@@ -39,40 +40,36 @@ FEW = ("KTS", "UKTS", "All-MTS", "All-MTS_w10", "REML-TS", *BAYESIAN)
 IDS = tuple(name.replace("TS", "IDS") for name in FIGURE_1)
 
 
-def play(settings: dict[str, Any], seed: int) -> xr.Dataset:
-    """One run of the experiment of Section 6, with dimensions (agent, task)."""
-    family, tasks = paper_family(), settings["tasks"]
-    return record_run(family, find_rows(family, settings["agents"], tasks), tasks, seed)
-
-
-def count_raised(settings: dict[str, Any], seed: int) -> xr.Dataset:
+def count_raised(
+    settings: dict[str, Any], seed: int, family: TaskFamily, agents: list[Agent]
+) -> xr.Dataset:
     """Tasks of one run whose widened covariance, eq. (12), was not positive definite."""
-    counts = play(settings, seed)[["not_positive_definite"]].sum("task").astype(np.int32)
-    return counts.sel(agent=list(LEARNERS))
+    record = play(settings, seed, family, agents)
+    return record[["not_positive_definite"]].sum("task").astype(np.int32).sel(agent=list(LEARNERS))
 
 
 def study(
     *,
+    name: str = "figure1",
     runs: int = 10,
     tasks: int = 10_000,
-    seed: int = 0,
+    random_seed: int = 0,
     agents: Sequence[str] = DRAWN,
-    keep: Callable[[xr.Dataset], xr.Dataset] = lambda record: record,
-    name: str = "figure1",
-    note: str = "",
-    record: str = "",
-    function: Callable[[dict[str, Any], int], xr.Dataset] = play,
+    **options: Any,
 ) -> Study:
-    """The experiment of Section 6, a cell for every run; KTS, the unit of regret, is played too."""
-    names = [row.name for row in find_agents(dict.fromkeys([*agents, NORMALISER]))]
+    """The experiment of Section 6, a cell for every run; KTS, the unit of regret, is played too.
 
-    def described(record: xr.Dataset) -> xr.Dataset:
-        family = paper_family()
-        rows = find_rows(family, names, tasks)
-        return keep(describe_runs(record, family, rows, tasks, seed))
-
-    cells = grid({"agents": names, "tasks": tasks}, run=range(runs))
-    return Study(name, cells, function, seed, ("run",), note, described, record)
+    ``options`` are those of ``simulation_study``.
+    """
+    return simulation_study(
+        name,
+        paper_family(),
+        dict.fromkeys([*agents, NORMALISER]),
+        tasks=tasks,
+        runs=runs,
+        random_seed=random_seed,
+        **options,
+    )
 
 
 STUDIES = (
@@ -82,7 +79,7 @@ STUDIES = (
         record="figure1/orderings.nc",
         note="more runs of the same size: ten leave some of Section 6's statements undecided",
         runs=60,
-        seed=1,
+        random_seed=1,
         agents=FIGURE_1,
         keep=partial(thin, points=100),
     ),
@@ -107,7 +104,7 @@ STUDIES = (
         agents=FEW,
         tasks=100,
         runs=30,
-        seed=4,
+        random_seed=4,
         keep=thin,
     ),
     study(
@@ -124,7 +121,7 @@ STUDIES = (
         note="how often eq. (12) is not positive definite: most likely soon after the warm-up",
         runs=400,
         tasks=300,
-        seed=2,
+        random_seed=2,
         agents=LEARNERS,
         function=count_raised,
     ),

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import until_eigenvalue
-from bayesmeta.agents.learners import Finished
 from bayesmeta.agents.player import Ensemble, Player
 from bayesmeta.agents.policies import thompson, v_ids
-from bayesmeta.agents.roster import ROSTER, Agent
+from bayesmeta.agents.roster import ROSTER
+from bayesmeta.agents.told import Told
 from bayesmeta.checks import Array
-from bayesmeta.environment import Setting, TaskFamily, paper_family
-from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.environment import TaskFamily, paper_family
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.runner.study import Study, grid
 from bayesmeta.simulation.simulator import record_run
@@ -33,28 +34,6 @@ HORIZONS = (50, 100, 200, 400, 800)
 DIMS = (2, 3, 4, 6, 8)
 FROM = 512
 """Tasks counted in the study of d: those after the longest warm-up, 8^3 tasks."""
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """A learner that is told its prior and keeps it."""
-
-    prior: GaussianPrior
-
-    @property
-    def all_steps(self) -> bool:
-        return False
-
-    def start(self, setting: Setting) -> PriorEstimate:
-        return PriorEstimate(self.prior, Status.GIVEN)
-
-    def observe(self, memory: PriorEstimate, task: Finished) -> PriorEstimate:
-        return memory
-
-    def estimate(
-        self, memory: PriorEstimate, setting: Setting, rng: np.random.Generator
-    ) -> PriorEstimate:
-        return memory
 
 
 def deviations(truth: GaussianPrior) -> dict[str, tuple[float, float, GaussianPrior]]:
@@ -78,10 +57,13 @@ def deviations(truth: GaussianPrior) -> dict[str, tuple[float, float, GaussianPr
     for scale in SCALES:
         found[f"covariance times {scale:g}"] = zero, (scale - 1) * truth.cov
     return {
-        name: (float(np.linalg.norm(mean)), float(np.linalg.norm(cov, 2)),
-               GaussianPrior(truth.mean + mean, truth.cov + cov))
+        name: (
+            float(np.linalg.norm(mean)),
+            float(np.linalg.norm(cov, 2)),
+            GaussianPrior(truth.mean + mean, truth.cov + cov),
+        )
         for name, (mean, cov) in found.items()
-    }  # fmt: skip
+    }
 
 
 def family_with(noise_sd: float) -> TaskFamily:
@@ -98,12 +80,9 @@ def deviate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     tasks, bounds = settings["tasks"], family.told()
     least = bounds.action_min * family.dim / 2 / family.noise_sd**2
     priors = deviations(family.prior)
+    policy, rule = POLICIES[settings["policy"]], until_eigenvalue(least)
     players = [
-        Player(
-            Agent("QB", POLICIES[settings["policy"]], until_eigenvalue(least), Fixed(prior), "QB"),
-            family.setting(tasks),
-            seed=seed,
-        )
+        Player(Agent("QB", policy, rule, Told((prior,)), "QB"), family.setting(tasks), seed=seed)
         for _, _, prior in priors.values()
     ]
     ensemble, rng = Ensemble(players), stream(seed, ENVIRONMENT)
@@ -143,45 +122,59 @@ def grow(settings: dict[str, Any], seed: int) -> xr.Dataset:
     return later[["relative_regret", "regret", "exploration_steps"]].sum("task")
 
 
+RUNS = 20
+
+
 def _growth(name: str, cells: list[dict[str, Any]], note: str) -> Study:
+    """Relative regret of MQB for every cell, ``RUNS`` times."""
     made = {
         f"{cell['value']:g}-{run}": {**cell, "run": run} for cell in cells for run in range(RUNS)
     }
-    return Study(name, made, grow, 6, ("value", "run"), note, None,
-                 f"theorems/{name.removeprefix('theorems-')}.nc")  # fmt: skip
+    return Study(
+        f"theorems-{name}",
+        made,
+        grow,
+        random_seed=6,
+        dims=("value", "run"),
+        note=note,
+        record=f"theorems/{name}.nc",
+    )
 
 
-RUNS = 20
+def _deviations(policy: str, tasks: int, note: str) -> Study:
+    """Regret of one policy with wrong priors, at two noise levels, ``RUNS`` times."""
+    name = policy.lower()
+    return Study(
+        f"theorems-{name}",
+        grid({"policy": policy, "tasks": tasks}, sigma=[1.0, 0.1], run=range(RUNS)),
+        deviate,
+        random_seed=5,
+        dims=("sigma", "run"),
+        note=note,
+        record=f"theorems/{name}.nc",
+    )
+
+
+def _by_dim(radius: Callable[[int], float]) -> list[dict[str, Any]]:
+    """Settings for every d, with the radius of its action set."""
+    common = {"horizon": 200, "tasks": 1500, "start": FROM}
+    return [{"value": d, "d": d, "radius": radius(d), **common} for d in DIMS]
+
+
+_BY_HORIZON = [
+    {"value": t, "d": 5, "radius": 0.25, "horizon": t, "tasks": 1000, "start": 125}
+    for t in HORIZONS
+]
 
 STUDIES = (
-    Study(
-        "theorems-ts",
-        grid({"policy": "TS", "tasks": 1000}, sigma=[1.0, 0.1], run=range(RUNS)),
-        deviate, 5, ("sigma", "run"), "what a wrong prior costs Thompson Sampling",
-        None, "theorems/ts.nc",
-    ),
-    Study(
-        "theorems-ids",
-        grid({"policy": "IDS", "tasks": 100}, sigma=[1.0, 0.1], run=range(RUNS)),
-        deviate, 5, ("sigma", "run"), "what a wrong prior costs IDS", None, "theorems/ids.nc",
-    ),
+    _deviations("TS", 1000, "what a wrong prior costs Thompson Sampling"),
+    _deviations("IDS", 100, "what a wrong prior costs IDS"),
+    _growth("horizon", _BY_HORIZON, "how MQB's relative regret grows with T"),
+    _growth("dim", _by_dim(lambda d: 0.25), "how it grows with d, radius fixed"),
     _growth(
-        "theorems-horizon",
-        [{"value": t, "d": 5, "radius": 0.25, "horizon": t, "tasks": 1000, "start": 125}
-         for t in HORIZONS],
-        "how MQB's relative regret grows with T",
-    ),
-    _growth(
-        "theorems-dim",
-        [{"value": d, "d": d, "radius": 0.25, "horizon": 200, "tasks": 1500, "start": FROM}
-         for d in DIMS],
-        "how it grows with d, radius fixed",
-    ),
-    _growth(
-        "theorems-dim-radius",
-        [{"value": d, "d": d, "radius": 0.25 * (d / 5) ** 0.5, "horizon": 200, "tasks": 1500,
-          "start": FROM} for d in DIMS],
+        "dim-radius",
+        _by_dim(lambda d: 0.25 * (d / 5) ** 0.5),
         "how it grows with d, radius growing like its root",
     ),
-)  # fmt: skip
+)
 """What is recorded in analyses/theorems."""

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import chisquare
 
 import bayesmeta as bm
+from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import (
     Exploration,
     Plan,
@@ -22,7 +23,6 @@ from bayesmeta.agents.exploration import (
 )
 from bayesmeta.agents.learners import KNOWN
 from bayesmeta.agents.policies import greedy, thompson
-from bayesmeta.agents.roster import Agent
 from bayesmeta.checks import InputError
 from bayesmeta.environment import Bounds, Setting, paper_family
 from bayesmeta.kernels import play

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import bayesmeta as bm
+from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.player import Player
 from bayesmeta.agents.policies import Policy
-from bayesmeta.agents.roster import ROSTER, Agent
+from bayesmeta.agents.roster import ROSTER
 from bayesmeta.streams import ENVIRONMENT, stream
 
 HORIZON = 30

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 
 import bayesmeta as bm
+from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.learners import KNOWN, UNKNOWN
 from bayesmeta.agents.policies import (
     Policy,
@@ -24,7 +25,6 @@ from bayesmeta.agents.policies import (
     thompson,
     v_ids,
 )
-from bayesmeta.agents.roster import Agent
 from bayesmeta.checks import InputError
 from bayesmeta.kernels import choose
 from tests.helpers import size

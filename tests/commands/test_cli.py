@@ -17,7 +17,7 @@ import bayesmeta as bm
 from bayesmeta.agents.roster import ROSTER
 from bayesmeta.report import figure1 as files
 from bayesmeta.report.figure1 import FILES
-from bayesmeta.studies import figure1
+from bayesmeta.simulation import simulate
 from tests.helpers import hear_ctrl_c, in_session, run, wait_until
 
 TINY = ["reproduce", "--runs", "2", "--tasks", "20", "--jobs", "1", "--agents", "KTS,UKTS"]
@@ -34,8 +34,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_reproduce_writes_four_files(folder: Path) -> None:
     """Figure, record and two summaries, and nothing besides."""
     assert {path.name for path in folder.iterdir()} == {
-        "figure1.png", "figure1.nc", "summary.json", "summary.csv"
-    }  # fmt: skip
+        "figure1.png",
+        "figure1.nc",
+        "summary.json",
+        "summary.csv",
+    }
     assert (folder / "figure1.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -45,9 +48,12 @@ def test_reproduce_summary(folder: Path) -> None:
     assert list(summary) == ["KTS", "UKTS"]
     for row in summary.values():
         assert {
-            "normalised_regret", "interval", "mean_error", "covariance_error",
+            "normalised_regret",
+            "interval",
+            "mean_error",
+            "covariance_error",
             "not_positive_definite",
-        } <= set(row)  # fmt: skip
+        } <= set(row)
         low, high = row["interval"]
         assert low < row["normalised_regret"] < high
     assert summary["KTS"]["normalised_regret"] == pytest.approx(1.0)
@@ -182,7 +188,7 @@ def test_interrupted_at_any_step_no_result_is_written(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(figure1 if step == "record_run" else files, step, interrupt)
+    monkeypatch.setattr(simulate if step == "record_run" else files, step, interrupt)
     assert run(*TINY, "--out", str(tmp_path)) == 130
     assert "bayesmeta: interrupted" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["unfinished"] * (step != "record_run")
@@ -211,8 +217,11 @@ class Long:
         with self.log.open("w") as log:
             self.driver = subprocess.Popen(
                 [*command, "--out", str(self.out)],
-                stdout=log, stderr=log, start_new_session=True, preexec_fn=hear_ctrl_c,
-            )  # fmt: skip
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=hear_ctrl_c,
+            )
 
     def workers_at_work(self) -> bool:
         assert self.driver.poll() is None, self.log.read_text()

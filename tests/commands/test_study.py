@@ -6,14 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import xarray as xr
 
 import bayesmeta as bm
+from bayesmeta.simulation import simulate
 from bayesmeta.streams import cell_seed
-from bayesmeta.studies import all_studies, figure1, find_study
+from bayesmeta.studies import all_studies, find_study
 from tests.helpers import ROOT, hear_ctrl_c, run, wait_until
 from tests.runner.example_cells import slow
 
@@ -21,15 +23,33 @@ SLOW = "tests.runner.example_cells:slow"
 
 
 def test_list_names_every_study(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """With cells, what is done, and whether analyses/ has the record; all of them do."""
-    monkeypatch.chdir(ROOT)
-    assert run("study", "list") == 0
+    """With cells and what is done; told where records are, whether there is one: of all studies."""
+    monkeypatch.chdir(tmp_path)
+    assert run("study", "list", "--records", str(ROOT / "analyses")) == 0
     shown = capsys.readouterr().out
     for name, study in all_studies().items():
         (line,) = [line for line in shown.splitlines() if line.split()[:1] == [name]]
-        assert line.split()[1] == str(len(study.cells)) and line.split()[3] == "yes"
+        assert line.split()[1:4] == [str(len(study.cells)), "0", "yes"]
+    assert run("study", "list") == 0
+    assert "recorded" not in capsys.readouterr().out.split("what it is")[0]
+
+
+def test_collect_records_in_the_folder_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FOLDER/<the study's file>, whatever the current folder is."""
+    from tests.runner import example_cells as example
+
+    study = replace(example.small_study(2), record="small/values.nc")
+    monkeypatch.setattr(example, "recorded", study, raising=False)
+    name, cells = "tests.runner.example_cells:recorded", str(tmp_path / "cells")
+    assert run("study", "run", name, "--folder", cells, "--jobs", "1") == 0
+    records = tmp_path / "records"
+    assert run("study", "collect", name, "--folder", cells, "--record", str(records)) == 0
+    written = bm.read_record(records / "small" / "values.nc")
+    xr.testing.assert_identical(written, bm.collect(study, cells))
 
 
 def test_run_status_and_collect(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,14 +103,17 @@ def test_failures_are_shown_and_tell_by_the_exit_code(
         (["run", SLOW, "--jobs", "0"], ["--jobs must be at least 1"]),
         (["run", SLOW, "--dask", "0"], ["--dask must be at least 1"]),
         (["run", SLOW, "--jobs", "2", "--scheduler", "x"], ["not allowed with argument"]),
-        (["collect", SLOW, "--record"], ["small has no place in analyses/"]),
+        (["collect", SLOW, "--record", "records"], ["small names no file for its record"]),
         ([], ["ACTION"]),
     ],
 )
 def test_bad_input_is_refused_in_one_line(
-    arguments: list[str], words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     """Exit code 2, nothing on standard output, nothing left behind."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(ROOT))
@@ -137,7 +160,7 @@ def test_reproduce_goes_on_where_it_stopped(
     """A run of the figure is a cell: what an interrupted command finished is not played again."""
     tiny = ["reproduce", "--tasks", "20", "--jobs", "1", "--agents", "KTS", "--out", str(tmp_path)]
     played: list[int] = []
-    original = figure1.record_run
+    original = simulate.record_run
 
     def stop(*arguments: object) -> xr.Dataset:
         played.append(int(arguments[-1]))  # type: ignore[call-overload]
@@ -145,7 +168,7 @@ def test_reproduce_goes_on_where_it_stopped(
             raise KeyboardInterrupt
         return original(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(figure1, "record_run", stop)
+    monkeypatch.setattr(simulate, "record_run", stop)
     assert run(*tiny, "--runs", "4") == 130
     assert run(*tiny, "--runs", "4") == 0
     assert played == [cell_seed(0, f"run={k}") for k in (0, 1, 2, 2, 3)]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bayesmeta.actions import FiniteSet, UniformBall, WholeBall, unit_vectors
 from bayesmeta.agents import reference
+from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import (
     Exploration,
     first_steps,
@@ -29,7 +30,6 @@ from bayesmeta.agents.policies import (
     thompson,
     v_ids,
 )
-from bayesmeta.agents.roster import Agent
 from bayesmeta.checks import InputError
 from bayesmeta.environment import Bounds, Setting, TaskFamily
 from bayesmeta.gaussian import GaussianPrior

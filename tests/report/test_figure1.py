@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import as_file
+from importlib.resources import files as resources
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +12,11 @@ import pytest
 import xarray as xr
 
 import bayesmeta as bm
-from bayesmeta.report.figure1 import with_recorded, write
+from bayesmeta.report.figure1 import RECORDED, recorded_rows, with_recorded, write
 from bayesmeta.report.figures.figure1 import figure_1
 from bayesmeta.simulation.records import thin, write_record
 from bayesmeta.simulation.summaries import summarise
+from tests.helpers import ROOT
 
 
 def pretend(record: xr.Dataset) -> xr.Dataset:
@@ -40,7 +43,7 @@ def test_rows_are_added_and_said(played: xr.Dataset, kept: Path, tmp_path: Path)
     two = played.isel(run=slice(2))
     shown, word = with_recorded(two, kept)
     assert shown.agent.values.tolist() == ["KTS", "UKTS", *bm.BAYESIAN]
-    assert f"from {kept}" in word and "--agents HB-TS,HB-mean-TS" in word
+    assert "from the recorded study" in word and "--agents HB-TS,HB-mean-TS" in word
     rows = summarise(shown)
     assert [row["recorded"] for row in rows.values()] == [False, False, True, True]
     assert rows["HB-TS"]["normalised_regret"] == pytest.approx(rows["UKTS"]["normalised_regret"])
@@ -52,15 +55,11 @@ def test_rows_are_added_and_said(played: xr.Dataset, kept: Path, tmp_path: Path)
     assert "HB-TS" in json.loads((tmp_path / "summary.json").read_text())
 
 
-@pytest.mark.parametrize("what", ["missing", "tasks", "runs", "seed"])
-def test_rows_of_other_tasks_are_not_drawn(
-    what: str, played: xr.Dataset, kept: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("what", ["tasks", "runs", "seed"])
+def test_rows_of_other_tasks_are_not_drawn(what: str, played: xr.Dataset, kept: Path) -> None:
     """The record is left as it is, and a word says why."""
-    record, path, words = played, kept, "recorded for 3 runs of 60 tasks"
-    if what == "missing":
-        path, words = tmp_path / "none.nc", "there is no"
-    elif what == "tasks":
+    record, words = played, "recorded for 3 runs of 60 tasks"
+    if what == "tasks":
         record = played.isel(task=slice(50))
     elif what == "runs":
         record = xr.concat([played, played], "run")
@@ -68,7 +67,7 @@ def test_rows_of_other_tasks_are_not_drawn(
         record = played.copy(deep=True)
         record["regret"] = record.regret + 1.0
         words = "other tasks"
-    shown, word = with_recorded(record, path)
+    shown, word = with_recorded(record, kept)
     assert shown is record and words in word and "--agents" in word
 
 
@@ -83,3 +82,20 @@ def pretend_full(record: xr.Dataset) -> xr.Dataset:
     rows = [record.sel(agent=["UKTS"]).assign_coords(agent=[name]) for name in bm.BAYESIAN]
     assert np.isfinite(record.regret).all()
     return xr.concat(rows, "agent")
+
+
+def test_package_data_is_what_was_recorded() -> None:
+    """The rows in the package are those of the record in analyses/, to the last bit."""
+    recorded = bm.read_record(ROOT / "analyses" / "figure1" / "bayes.nc")
+    with as_file(resources("bayesmeta.data") / RECORDED) as file:
+        shipped = bm.read_record(file)
+    xr.testing.assert_identical(shipped, recorded_rows(recorded))
+    assert all(shipped[name].dtype == np.float64 for name in shipped.data_vars)
+
+
+def test_package_data_is_joined_to_the_figure() -> None:
+    """The summary of Figure 1 with rows from the package is the one in analyses/."""
+    folder = ROOT / "analyses" / "figure1"
+    shown, word = with_recorded(bm.read_record(folder / "figure1.nc"))
+    assert "figure1-bayes" in word
+    assert summarise(shown) == json.loads((folder / "summary.json").read_text())

@@ -49,17 +49,26 @@ class Cluster:
         with (self.folder / f"log{len(self.processes)}").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "dask", *command],
-                env=environment, cwd=self.folder,
-                stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+                env=environment,
+                cwd=self.folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         self.processes.append(process)
         return process
 
     def add_worker(self) -> subprocess.Popen[bytes]:
         return self.start(
-            "worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard",
-            "--host", "127.0.0.1",
-        )  # fmt: skip
+            "worker",
+            self.address,
+            "--nthreads",
+            "1",
+            "--no-nanny",
+            "--no-dashboard",
+            "--host",
+            "127.0.0.1",
+        )
 
     def close(self) -> None:
         for process in self.processes:
@@ -107,7 +116,7 @@ def test_a_cluster_gives_the_same_bits_also_when_a_worker_is_killed(
 
         yield tick
 
-    report = bm.run_study(slow, tmp_path / "killed", scheduler=dask.address, progress=bar)
+    report = bm.run_study(slow, tmp_path / "killed", scheduler=dask.address, progressbar=bar)
     assert workers[0].wait(5) == -signal.SIGKILL and min(at_work) < 40
     assert report.done == 40 and report.failed == 0
     xr.testing.assert_identical(bm.collect(slow, tmp_path / "killed"), serial)
@@ -124,6 +133,17 @@ def test_a_local_cluster_gives_the_same_bits(serial: xr.Dataset, tmp_path: Path)
     """``--dask 2``."""
     assert bm.run_study(slow, tmp_path, dask=2).done == 40
     xr.testing.assert_identical(bm.collect(slow, tmp_path), serial)
+
+
+@pytest.mark.slow
+def test_a_simulation_on_a_cluster_gives_the_same_bits() -> None:
+    """``bm.simulate`` runs where studies run, with its family and agents sent along."""
+    family = bm.paper_family(dim=2, horizon=8)
+    here, there = (
+        bm.simulate(family, ["UKTS", "KTS"], tasks=6, runs=2, **where)
+        for where in ({}, {"dask": 2})
+    )
+    xr.testing.assert_identical(there, here)
 
 
 def lazy(settings: dict[str, Any], seed: int) -> xr.Dataset:

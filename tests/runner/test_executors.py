@@ -114,8 +114,10 @@ def test_a_script_without_a_guard_is_told(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(script)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 1
     assert 'under if __name__ == "__main__":' in done.stderr.splitlines()[-1]
 
@@ -124,10 +126,10 @@ NURSERY = """
 import os, sys
 from contextlib import contextmanager
 import bayesmeta as bm
-from bayesmeta.runner import store
+from bayesmeta.runner import folder
 from tests.runner.example_cells import slow
 
-store.SHARD_SECONDS = 0.03  # write often, so that writing is hit, too
+folder.SHARD_SECONDS = 0.03  # write often, so that writing is hit, too
 
 @contextmanager
 def bar(total, done):
@@ -139,7 +141,7 @@ if __name__ == "__main__":
         if os.fork() == 0:
             os.setsid()
             print(os.getpid(), flush=True)
-            bm.run_study(slow, sys.argv[1], jobs=int(jobs), progress=bar)
+            bm.run_study(slow, sys.argv[1], jobs=int(jobs), progressbar=bar)
             os._exit(0)
         pid, status = os.wait()
         print("ended", os.waitstatus_to_exitcode(status), flush=True)
@@ -159,8 +161,10 @@ def test_killed_ten_times_and_resumed(serial: xr.Dataset, tmp_path: Path) -> Non
     with subprocess.Popen(
         [sys.executable, str(script), str(out)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as nursery:  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as nursery:
         assert nursery.stdin and nursery.stdout
         for attempt in range(10):
             jobs = 2 if attempt == 6 else 1

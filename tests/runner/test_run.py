@@ -18,8 +18,9 @@ import pytest
 import xarray as xr
 
 import bayesmeta as bm
-from bayesmeta.runner import provenance, store
-from bayesmeta.runner import study as cells
+from bayesmeta.runner import cell as cells
+from bayesmeta.runner import folder as store
+from bayesmeta.runner import provenance
 from bayesmeta.streams import cell_seed
 from tests.runner import example_cells as example
 from tests.runner.example_cells import small_study
@@ -38,8 +39,11 @@ def test_grid_makes_readable_ids() -> None:
     """Texts bare, numbers with their names; NumPy's numbers as Python's; common settings in all."""
     made = bm.grid({"d": 5}, agent=["th-mts"], n=np.array([10, 1000]), run=range(2))
     assert list(made) == [
-        "th-mts/n=10/run=0", "th-mts/n=10/run=1", "th-mts/n=1000/run=0", "th-mts/n=1000/run=1"
-    ]  # fmt: skip
+        "th-mts/n=10/run=0",
+        "th-mts/n=10/run=1",
+        "th-mts/n=1000/run=0",
+        "th-mts/n=1000/run=1",
+    ]
     assert made["th-mts/n=1000/run=1"] == {"d": 5, "agent": "th-mts", "n": 1000, "run": 1}
     assert type(made["th-mts/n=10/run=0"]["n"]) is int
 
@@ -56,7 +60,10 @@ def test_grid_makes_readable_ids() -> None:
         (lambda: bm.Study("", {}, example.draws), "name"),
         (lambda: bm.Study("s", [1], example.draws), "cells must map"),
         (lambda: bm.Study("s", {}, 3), "function must be"),
-        (lambda: bm.Study("s", {}, example.draws, seed=-1), "seed must be at least 0"),
+        (
+            lambda: bm.Study("s", {}, example.draws, random_seed=-1),
+            "random_seed must be at least 0",
+        ),
     ],
 )
 def test_bad_descriptions_are_refused(make: object, words: str) -> None:
@@ -92,11 +99,11 @@ def test_seeds_come_from_the_seed_and_the_id_alone(tmp_path: Path) -> None:
     some = {name: whole.cells[name] for name in ("run=4", "run=1")}
     run(whole, tmp_path / "whole")
     run(replace(whole, cells=some, name="other"), tmp_path / "some")
-    run(replace(whole, seed=8), tmp_path / "seed")
+    run(replace(whole, random_seed=8), tmp_path / "seed")
     first = bm.collect(whole, tmp_path / "whole")
     second = bm.collect(replace(whole, cells=some), tmp_path / "some")
     xr.testing.assert_identical(first.sel(run=[4, 1]), second)
-    third = bm.collect(replace(whole, seed=8), tmp_path / "seed")
+    third = bm.collect(replace(whole, random_seed=8), tmp_path / "seed")
     assert not np.isin(third.value, first.value).any()
     assert cell_seed(7, "run=4") != cell_seed(7, "run=1") != cell_seed(8, "run=1")
     assert 0 <= min(cell_seed(0, str(i)) for i in range(100)) < 2**63
@@ -130,6 +137,7 @@ def test_small_cells_share_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
     """Quick cells are written together; what is old or large is written at once."""
+    monkeypatch.setattr(store, "SHARD_SECONDS", 60.0)  # quick also on a busy machine
     run(small_study(30), tmp_path / "quick")
     assert len(files(tmp_path / "quick")) == 1
     monkeypatch.setattr(store, bound, 0)
@@ -195,9 +203,12 @@ def test_a_cell_that_raises_is_noted_and_the_others_go_on(tmp_path: Path) -> Non
     """With its traceback; it is run again next time, unless told not to, and then forgotten."""
     marker = tmp_path / "marker"
     study = bm.Study(
-        "moody", bm.grid({"marker": str(marker), "bad": [1, 3]}, run=range(5)), example.moody, 0,
+        "moody",
+        bm.grid({"marker": str(marker), "bad": [1, 3]}, run=range(5)),
+        example.moody,
+        0,
         ("run",),
-    )  # fmt: skip
+    )
     out = tmp_path / "out"
     report = run(study, out)
     assert not report.complete
@@ -217,7 +228,7 @@ def test_a_cell_that_raises_is_noted_and_the_others_go_on(tmp_path: Path) -> Non
 
 def test_a_torn_line_of_failures_costs_no_other(tmp_path: Path) -> None:
     """A driver killed while it noted a failure: that one is lost, the others and later ones not."""
-    kept = store.Store(tmp_path)
+    kept = store.Folder(tmp_path)
     first, second = (store.Failure(name, name, "why", "where") for name in "ab")
     kept.fail(first)
     with (tmp_path / "failures.jsonl").open("a") as file:
@@ -260,12 +271,14 @@ def test_a_damaged_file_is_named_and_its_cells_run_again(tmp_path: Path, damage:
     (file,) = files(tmp_path)
     content = file.read_bytes()
     middle = len(content) // 2
-    file.write_bytes({
-        "truncated": content[:middle],
-        "changed": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
-        "empty": b"",
-        "text": b"not NetCDF",
-    }[damage])  # fmt: skip
+    file.write_bytes(
+        {
+            "truncated": content[:middle],
+            "changed": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+            "empty": b"",
+            "text": b"not NetCDF",
+        }[damage]
+    )
     status = bm.study_status(study, tmp_path)
     assert status.done == 0 and str(file) in status.notes[0]
     report = run(study, tmp_path)
@@ -294,8 +307,8 @@ def test_two_drivers_cannot_share_a_folder(tmp_path: Path) -> None:
     """The second is told who holds it; when the first is gone, however, it is free."""
     code = f"""
 import os, sys
-from bayesmeta.runner.store import Store
-with Store({str(tmp_path)!r}).lock():
+from bayesmeta.runner.folder import Folder
+with Folder({str(tmp_path)!r}).lock():
     print("locked", flush=True)
     sys.stdin.readline()
     os._exit(1)  # no clean-up
@@ -355,6 +368,18 @@ def test_ctrl_c_writes_what_is_finished(tmp_path: Path) -> None:
     assert report.complete and report.before == 2 and calls == [0, 1, 2, 2, 3, 4]
 
 
+def test_ctrl_c_in_compiled_code_is_ctrl_c(tmp_path: Path) -> None:
+    """A kernel of numba's that returns with Ctrl-C pending raises SystemError in its place."""
+
+    def interrupt(settings: dict[str, object], seed: int) -> xr.Dataset:
+        if settings["run"] == 1:
+            raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+        return example.draws(settings, seed)
+
+    with pytest.raises(bm.Interrupted, match="1 of 3 cells done, 0 failed, 2 remaining"):
+        run(replace(small_study(3), function=interrupt), tmp_path)
+
+
 def test_ctrl_c_with_nothing_done_leaves_nothing(tmp_path: Path) -> None:
     """No folder where there was none."""
 
@@ -387,7 +412,7 @@ def test_progress_is_said(tmp_path: Path) -> None:
 
     study = replace(small_study(3), function=example.halves)
     run(replace(study, cells=dict(list(study.cells.items())[:1])), tmp_path)
-    run(study, tmp_path, progress=bar)
+    run(study, tmp_path, progressbar=bar)
     assert said[:3] == [-3, 1, 1.5] and said[-1] == 3 and 2.5 in said
 
 
@@ -410,14 +435,14 @@ def unwelcome(settings: dict[str, Any], seed: int) -> xr.Dataset:
 
 
 WORDS = {
-    "dimension cell": "'cell' is a name of the study's own",
-    "variable cell": "'cell' is a name of the study's own",
-    "variable study_key": "'study_key' is a name of the study's own",
+    "dimension cell": "'cell' is a name the study itself uses",
+    "variable cell": "'cell' is a name the study itself uses",
+    "variable study_key": "'study_key' is a name the study itself uses",
     "time span": "'span' is a time span",
-    "lambda": "cannot be kept",
-    "units": "attribute 'units' of 'value' means something",
-    "scale_factor": "attribute 'scale_factor' of 'value' means something",
-    "missing_value": "attribute 'missing_value' of 'value' means something",
+    "lambda": "cannot be stored",
+    "units": "attribute 'units' of 'value' has a meaning",
+    "scale_factor": "attribute 'scale_factor' of 'value' has a meaning",
+    "missing_value": "attribute 'missing_value' of 'value' has a meaning",
 }
 
 
@@ -505,7 +530,7 @@ def test_progress_starts_from_what_is_left_on_a_retry(tmp_path: Path) -> None:
         seen.append(done)
         yield seen.append
 
-    run(study, tmp_path / "out", progress=bar)
+    run(study, tmp_path / "out", progressbar=bar)
     assert seen[0] == 1 and seen[-1] == 3
 
 
@@ -529,7 +554,7 @@ def test_what_is_finished_is_kept_when_something_else_stops_the_driver(tmp_path:
         yield tick
 
     with pytest.raises(OSError, match="the terminal is gone"):
-        run(small_study(6), tmp_path, progress=bar)
+        run(small_study(6), tmp_path, progressbar=bar)
     assert bm.study_status(small_study(6), tmp_path).done == 3
     assert json.loads((tmp_path / "manifest.json").read_text())["done"] == 3
 

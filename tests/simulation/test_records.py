@@ -23,14 +23,15 @@ from bayesmeta.simulation.records import (
     thin,
     write_record,
 )
-from bayesmeta.simulation.simulator import VARIABLES, simulate
+from bayesmeta.simulation.simulate import simulate
+from bayesmeta.simulation.simulator import VARIABLES
 
 SUMMED = ("regret", "relative_regret", "exploration_steps", "not_positive_definite", "singular")
 
 
 def play() -> xr.Dataset:
     family = paper_family(dim=2, horizon=6, actions=3)
-    return simulate(family, find_agents(["Th-MTS_tau", "UKTS"]), tasks=30, runs=2, seed=3)
+    return simulate(family, find_agents(["Th-MTS_tau", "UKTS"]), tasks=30, runs=2, random_seed=3)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,7 +90,7 @@ def test_same_bits_whatever_the_jobs() -> None:
     """One process or two, the same record to the bit."""
     family, rows = bm.paper_family(horizon=20), find_agents(["UKTS", "All-MTS"])
     rows = [replace(row, warmup=5) if row.name == "All-MTS" else row for row in rows]
-    one, two = (bm.simulate(family, rows, tasks=70, runs=3, seed=7, jobs=j) for j in (1, 2))
+    one, two = (bm.simulate(family, rows, tasks=70, runs=3, random_seed=7, jobs=j) for j in (1, 2))
     xr.testing.assert_identical(one, two)
 
 
@@ -112,7 +115,7 @@ def test_runs_differ() -> None:
     """Another run or another seed is another experiment; more runs leave the first as they are."""
     family = bm.paper_family(horizon=20)
     one, two, other = (
-        bm.simulate(family, "UKTS", tasks=3, runs=runs, seed=seed).regret.sel(agent="UKTS")
+        bm.simulate(family, "UKTS", tasks=3, runs=runs, random_seed=seed).regret.sel(agent="UKTS")
         for runs, seed in ((2, 0), (3, 0), (2, 1))
     )
     assert len(np.unique(two)) == two.size
@@ -122,11 +125,67 @@ def test_runs_differ() -> None:
     np.testing.assert_array_equal(alone["regret"][0], one[1])
 
 
-def test_progress_counts_tasks() -> None:
-    """Called with the tasks done in all runs, up to all of them."""
-    said: list[int] = []
-    bm.simulate(bm.paper_family(horizon=5), "KTS", tasks=128, runs=2, progress=said.append)
-    assert {64, 128, 192, 256} <= set(said) and said == sorted(said)
+def test_progress_counts_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bar is told the runs that are done, and parts of the one under way."""
+    said: list[float] = []
+
+    @contextmanager
+    def bar(title: str, unit: str, total: int, done: int = 0) -> Iterator[object]:
+        yield said.append
+
+    monkeypatch.setattr("bayesmeta.runner.run.progress_bar", bar)
+    bm.simulate(bm.paper_family(horizon=5), "KTS", tasks=128, runs=2, progressbar=True)
+    assert {0.5, 1.0, 1.5, 2.0} <= set(said) and said == sorted(said)
+
+
+def test_a_folder_keeps_runs_and_never_mixes_families(tmp_path: Path) -> None:
+    """Played again from a folder: the same record, nothing played; other families are played."""
+    family = bm.paper_family(horizon=5)
+    first = bm.simulate(family, "UKTS", tasks=4, runs=2, folder=tmp_path)
+    xr.testing.assert_identical(first, bm.simulate(family, "UKTS", tasks=4, runs=2))
+    files = sorted((tmp_path / "cells").iterdir())
+    again = bm.simulate(family, "UKTS", tasks=4, runs=2, folder=tmp_path)
+    xr.testing.assert_identical(first, again)
+    assert sorted((tmp_path / "cells").iterdir()) == files
+    other = replace(family, noise_sd=2.0)
+    mixed = bm.simulate(other, "UKTS", tasks=4, runs=2, folder=tmp_path)
+    xr.testing.assert_identical(mixed, bm.simulate(other, "UKTS", tasks=4, runs=2))
+    changed = bm.simulate(family, replace(ROSTER["UKTS"], note="else"), tasks=4, folder=tmp_path)
+    assert len(list((tmp_path / "cells").iterdir())) == 3 and changed.sizes["run"] == 1
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_a_learner_raises_is_raised(jobs: int) -> None:
+    """With its type and message, from this process or another."""
+    row = replace(ROSTER["UKTS"], name="fails", learner=Fails(), warmup=0)
+    with pytest.raises(ZeroDivisionError, match="at task 2"):
+        bm.simulate(bm.paper_family(horizon=5), row, tasks=4, runs=2, jobs=jobs)
+
+
+class Fails:
+    """A learner that raises after two tasks."""
+
+    all_steps = True
+
+    def start(self, setting: bm.Setting) -> int:
+        return 0
+
+    def observe(self, memory: int, task: object) -> int:
+        return memory + 1
+
+    def estimate(self, memory: int, setting: bm.Setting, rng: object) -> bm.PriorEstimate:
+        if memory == 2:
+            raise ZeroDivisionError("at task 2")
+        return bm.PriorEstimate(bm.GaussianPrior(np.zeros(5), np.eye(5)), bm.Status.OK)
+
+
+def test_the_seed_goes_by_either_name() -> None:
+    """``random_seed`` as PyMC has it, or ``seed``; not both."""
+    family = bm.paper_family(horizon=5)
+    one = bm.simulate(family, "KTS", tasks=2, random_seed=3)
+    xr.testing.assert_identical(one, bm.simulate(family, "KTS", tasks=2, seed=3))
+    with pytest.raises(bm.InputError, match="seed is the earlier name of random_seed"):
+        bm.simulate(family, "KTS", tasks=2, seed=3, random_seed=3)
 
 
 @pytest.mark.parametrize("name", ROSTER)
@@ -185,14 +244,20 @@ def test_an_agent_with_its_own_learner_is_one_more_row() -> None:
         ({"tasks": 2.5}, "tasks must be a whole number"),
         ({"runs": 0}, "runs must be at least 1"),
         ({"jobs": 0}, "jobs must be at least 1"),
-        ({"seed": -1}, "seed must be at least 0"),
+        ({"random_seed": -1}, "random_seed must be at least 0"),
         ({"agents": []}, "agents is empty"),
         ({"agents": [ROSTER["KTS"], ROSTER["KTS"]]}, "two agents are called 'KTS'"),
     ],
 )
 def test_bad_input(changes: dict, message: str) -> None:
     """Every argument is checked before anything is played."""
-    arguments = {"agents": [ROSTER["KTS"]], "tasks": 2, "runs": 1, "seed": 0, "jobs": 1} | changes
+    arguments = {
+        "agents": [ROSTER["KTS"]],
+        "tasks": 2,
+        "runs": 1,
+        "random_seed": 0,
+        "jobs": 1,
+    } | changes
     with pytest.raises(bm.InputError, match=message):
         bm.simulate(bm.paper_family(), **arguments)
 

@@ -189,8 +189,14 @@ def the_papers_record() -> xr.Dataset:
     loses less than KMTS. Errors of means fall as n^-1/2, n^-1/4 and not at all.
     """
     runs, tasks = np.arange(3)[:, None, None], np.arange(1, 101)
-    rate = {"KTS": 1.0, "KMTS": 2.0, "UKTS": 9.0, "Th-MTS_tau": 0.0, "All-MTS_tau": 1.5,
-            "All-MTS": 1.2}  # fmt: skip
+    rate = {
+        "KTS": 1.0,
+        "KMTS": 2.0,
+        "UKTS": 9.0,
+        "Th-MTS_tau": 0.0,
+        "All-MTS_tau": 1.5,
+        "All-MTS": 1.2,
+    }
     regret = np.stack([np.full(100, rate[name]) for name in FIGURE_1])[None] + 0.001 * runs
     regret[:, FIGURE_1.index("Th-MTS_tau")] += np.where(tasks <= 50, 5.0, 0.3)
     power = {"Th-MTS_tau": -0.5, "All-MTS_tau": -0.25, "All-MTS": 0.0}

@@ -297,7 +297,7 @@ def test_estimators_are_complete_and_current() -> None:
     cells = {k: v for k, v in study.cells.items() if corner.items() <= v.items()}
     assert len(cells) == 20
     runs = [
-        estimators.estimate_all(dict(settings), cell_seed(study.seed, name))
+        estimators.estimate_all(dict(settings), cell_seed(study.random_seed, name))
         for name, settings in cells.items()
     ]
     now = estimators.summary(xr.concat(runs, "run")).drop_vars("milliseconds")

@@ -70,7 +70,7 @@ def test_recorded_deviations_are_current(name: str, records: dict[str, xr.Datase
         cell = next(key for key in study.cells if key == "sigma=1.0/run=7")
         from bayesmeta.streams import cell_seed
 
-        now = deviate(dict(study.cells[cell]), cell_seed(study.seed, cell))
+        now = deviate(dict(study.cells[cell]), cell_seed(study.random_seed, cell))
         then = record.sel(sigma=1.0, run=7)
         np.testing.assert_allclose(then.relative_regret, now.relative_regret, rtol=1e-6, atol=1e-9)
 
@@ -86,7 +86,7 @@ def test_growth_is_complete_and_current(records: dict[str, xr.Dataset]) -> None:
         assert not record.relative_regret.isnull().any()
     study = all_studies()["theorems-horizon"]
     cell = next(key for key, one in study.cells.items() if (one["value"], one["run"]) == (50, 3))
-    now = grow(dict(study.cells[cell]), cell_seed(study.seed, cell))
+    now = grow(dict(study.cells[cell]), cell_seed(study.random_seed, cell))
     then = records["horizon"].sel(value=50, run=3)
     np.testing.assert_allclose(then.relative_regret, now.relative_regret, rtol=1e-6)
 
