@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import NamedTuple
 
 from bayesmeta.checks import InputError, real, whole
 from bayesmeta.environment import Setting
+from bayesmeta.kernels.codes import Rule
+from bayesmeta.kernels.tuples import Plan
 from bayesmeta.theory.constants import exploration_length
-
-
-class Rule(IntEnum):
-    """The codes of the kernels (``kernels/play.py``)."""
-
-    NONE = 0
-    FIRST_STEPS = 1
-    UNTIL_EIGENVALUE = 2
-    RESCUE = 3
-
-
-class Plan(NamedTuple):
-    """An exploration rule as the kernels take it."""
-
-    rule: int
-    tau: int
-    threshold: float
 
 
 @dataclass(frozen=True)
@@ -55,7 +38,7 @@ class Exploration:
                 f"tau{source} is {tau} steps but a task has horizon {setting.horizon}; lengthen "
                 "the horizon, or use a smaller fixed tau or the eigenvalue rule"
             )
-        return Plan(int(self.rule), tau, self.threshold)
+        return Plan(int(self.rule), tau, self.threshold, setting.horizon)
 
 
 def no_exploration() -> Exploration:

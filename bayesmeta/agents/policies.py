@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, real, whole
+from bayesmeta.checks import InputError, real, whole
 from bayesmeta.environment import Setting
 from bayesmeta.gaussian import GaussianPrior
-
-
-class Scheme(IntEnum):
-    """The codes of the kernels (``kernels/choose.py``)."""
-
-    THOMPSON = 0
-    GREEDY = 1
-    BAYES_UCB = 2
-    OFUL = 3
-    V_IDS = 4
-    FREQUENTIST_IDS = 5
+from bayesmeta.kernels.codes import Scheme
+from bayesmeta.kernels.tuples import Choosing
 
 
 @dataclass(frozen=True)
@@ -61,9 +52,16 @@ class Policy:
         randomised = self.randomised or self.scheme is Scheme.V_IDS
         return max(self.posterior_draws * dim + randomised, dim + 1 if ball else 1)
 
-    def options(self) -> Array:
-        """(ridge, bound, delta, randomised), as the kernels take them."""
-        return np.array([self.ridge, self.norm_bound, self.delta, float(self.randomised)])
+    def choosing(self, steps: Iterable[int]) -> Choosing:
+        """The policy as the kernels take it, for these steps (from 0) of a task."""
+        return Choosing(
+            scheme=int(self.scheme),
+            quantiles=np.array([self.quantile(step) for step in steps]),
+            ridge=self.ridge,
+            norm_bound=self.norm_bound,
+            delta=self.delta,
+            randomised=self.randomised,
+        )
 
     def quantile(self, step: int) -> float:
         """The width of Bayes-UCB at step t = ``step`` + 1: the normal quantile of 1 - 1/(t + 1)."""

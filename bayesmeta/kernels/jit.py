@@ -33,5 +33,21 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None:
         file._source_stamp = STAMP
+        file._load_index = _none_where_unreadable(file._load_index)
     out: Callable[..., Any] = compiled
     return out
+
+
+def _none_where_unreadable(load: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """Start anew where the kept index names a tuple that this version no longer has.
+
+    numba reads the index, with the argument types in it, before it asks for the stamp.
+    """
+
+    def index() -> dict[Any, Any]:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    return index
