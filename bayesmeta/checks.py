@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,23 @@ def of_type[T](name: str, value: Any, kind: type[T], hint: str) -> T:
         what = f"the class {value.__name__}" if isinstance(value, type) else repr(value)
         raise InputError(f"{name} must be {kind.__name__}, got {what[:80]}; {hint}")
     return value
+
+
+def renamed[**P, R](**old: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Accept arguments under earlier names too: ``renamed(seed="random_seed")``."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @functools.wraps(function)
+        def accepting(*args: P.args, **kwargs: P.kwargs) -> R:
+            for before, now in old.items():
+                if before in kwargs:
+                    if now in kwargs:
+                        raise InputError(
+                            f"{before} is an earlier name of {now}; give {now} alone, not both"
+                        )
+                    kwargs[now] = kwargs.pop(before)
+            return function(*args, **kwargs)
+
+        return accepting
+
+    return decorate

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from bayesmeta.checks import InputError, array, covariance, one_of, real, whole
+from bayesmeta.checks import InputError, array, covariance, one_of, real, renamed, whole
 
 
 def test_real_returns_a_float() -> None:
@@ -121,3 +121,19 @@ def test_input_error_is_a_value_error() -> None:
     """Callers who catch ValueError catch ours."""
     with pytest.raises(ValueError, match="n must be"):
         whole("n", 0.5)
+
+
+def test_an_earlier_name_of_an_argument_is_accepted() -> None:
+    """Under either name, not under both; others pass as they are."""
+
+    @renamed(seed="random_seed")
+    def draw(n: int, *, random_seed: int = 0) -> tuple[int, int]:
+        """What it does."""
+        return n, random_seed
+
+    assert draw(3, seed=5) == draw(3, random_seed=5) == (3, 5) and draw(n=1) == (1, 0)
+    assert (draw.__name__, draw.__doc__) == ("draw", "What it does.")
+    with pytest.raises(InputError, match=r"^seed is an earlier name of random_seed; .* not both"):
+        draw(3, seed=1, random_seed=1)
+    with pytest.raises(TypeError, match="sead"):
+        draw(3, sead=1)

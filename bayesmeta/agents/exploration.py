@@ -42,25 +42,96 @@ class Exploration:
 
 
 def no_exploration() -> Exploration:
-    """Never explore."""
+    """Never explore.
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.no_exploration().rule.name
+    'NONE'
+    """
     return Exploration(Rule.NONE)
 
 
 def first_steps(tau: int) -> Exploration:
-    """Explore for the first ``tau`` steps."""
+    """Explore for the first ``tau`` steps.
+
+    Parameters
+    ----------
+    tau
+        How many; at most the horizon of the tasks.
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.first_steps(10).tau
+    10
+    """
     return Exploration(Rule.FIRST_STEPS, whole("tau", tau))
 
 
 def theoretical_steps() -> Exploration:
-    """Explore for the tau of eq. (8)."""
+    """Explore for the tau of eq. (8), settled when the tasks are known.
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> family = bm.paper_family(horizon=2000)
+    >>> bm.theoretical_steps().plan(family.setting(tasks=100)).tau
+    1121
+    """
     return Exploration(Rule.FIRST_STEPS, None)
 
 
 def until_eigenvalue(threshold: float) -> Exploration:
-    """Explore until the first time lambda_min(V / sigma^2) >= threshold (Section 6)."""
+    """Explore until the first time lambda_min(V / sigma^2) >= threshold (Section 6).
+
+    Parameters
+    ----------
+    threshold
+        Greater than 0; the paper's experiment has 0.03.
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.until_eigenvalue(0.03).threshold
+    0.03
+    """
     return Exploration(Rule.UNTIL_EIGENVALUE, threshold=real("threshold", threshold, above=0.0))
 
 
 def rescue() -> Exploration:
-    """Explore in the last d steps while the gram has rank below d (All-MTS, Section 6)."""
+    """Explore in the last d steps while the gram has rank below d (All-MTS, Section 6).
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.rescue().rule.name
+    'RESCUE'
+    """
     return Exploration(Rule.RESCUE)

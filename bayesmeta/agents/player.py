@@ -11,7 +11,7 @@ from bayesmeta.agents.exploration import Rule
 from bayesmeta.agents.learners import Finished
 from bayesmeta.agents.policies import Policy
 from bayesmeta.agents.roster import Agent
-from bayesmeta.checks import Array, InputError, array, of_type, real, whole
+from bayesmeta.checks import Array, InputError, array, of_type, real, renamed, whole
 from bayesmeta.environment import Setting, Task
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.kernels import choose, play
@@ -34,31 +34,51 @@ class Outcome(NamedTuple):
 class Player:
     """One agent meeting one task after another.
 
-    On a live problem::
-
-        player = Player(ROSTER["All-MTS"], Setting(...), seed=1)
-        for each task:
-            player.start_task()
-            for each step:
-                k = player.ask(actions)      # (K, d) array -> index of the action to take
-                player.tell(reward)
-            player.end_task()
-
     Between any two calls a player can be pickled, and goes on elsewhere as if nothing happened.
     Played through a simulator's tasks it makes the choices ``play`` makes in one go: both use the
-    same kernels and the same random stream, that of (seed, agent name).
+    same kernels and the same random stream, that of (random_seed, agent name).
+
+    Parameters
+    ----------
+    agent
+        A row of ``ROSTER``, or one of your own.
+    setting
+        What the agent is told before its first task.
+    random_seed
+        Keys, with the agent's name, all its randomness.
+
+    Examples
+    --------
+    On a live problem: every task is started, asked and told step by step, and ended.
+
+    >>> import numpy as np
+    >>> import bayesmeta as bm
+    >>> bounds = bm.Bounds(
+    ...     radius=1.0, action_min=0.1, prior_min=0.1, prior_max=2.0, mean_norm=3.0
+    ... )
+    >>> setting = bm.Setting(dim=2, horizon=5, tasks=3, noise_sd=0.1, bounds=bounds)
+    >>> player = bm.Player(bm.ROSTER["All-MTS"], setting, random_seed=1)
+    >>> for task in range(3):
+    ...     _ = player.start_task()
+    ...     for step in range(5):
+    ...         k = player.ask(np.eye(2))  # (K, d) actions on offer -> index of the one to take
+    ...         player.tell(reward=float(k))
+    ...     player.end_task()
+    >>> player.tasks_seen
+    3
     """
 
-    def __init__(self, agent: Agent, setting: Setting, *, seed: int = 0) -> None:
+    @renamed(seed="random_seed")
+    def __init__(self, agent: Agent, setting: Setting, *, random_seed: int = 0) -> None:
         self.agent = of_type("agent", agent, Agent, "take one from ROSTER or make a row")
         self.setting = of_type("setting", setting, Setting, "use family.setting(tasks)")
-        whole("seed", seed)
+        whole("random_seed", random_seed)
         self.tasks_seen = 0
         self._plan = agent.exploration.plan(setting)
         self._keep = agent.learner.all_steps or agent.exploration.rule is Rule.RESCUE
         self._warmup = agent.warmup_tasks(setting)
-        self._rng = stream(seed, agent.name)
-        self._learner_rng = stream(seed, agent.name + "/learner")
+        self._rng = stream(random_seed, agent.name)
+        self._learner_rng = stream(random_seed, agent.name + "/learner")
         self._memory: Any = agent.learner.start(setting)
         self._warmup_memory: Any = agent.warmup_prior.start(setting) if self._warmup else None
         d = setting.dim

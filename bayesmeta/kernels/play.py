@@ -1,4 +1,8 @@
-"""Algorithm 1: one task of one agent, with all its randomness drawn beforehand."""
+"""Algorithm 1: one task of one agent, with all its randomness drawn beforehand.
+
+What runs at every step takes bare arrays: taking an array out of a tuple counts references, and
+would cost half as much as the step.
+"""
 
 from __future__ import annotations
 
@@ -100,16 +104,11 @@ def play(conduct, task, draws, state, trace):
     fixed set, and have K = 0 where the whole ball is on offer. Row t of ``draws`` holds the
     normals of step t. The belief of ``state`` enters as the prior and leaves as the posterior; its
     sums are written, as is ``trace``.
-
-    The loop and the kernels it calls at every step work on bare arrays: taking an array out of a
-    tuple counts references, and at every step that would cost half as much as the step.
     """
-    plan, choosing, keep = conduct.plan, conduct.choosing, conduct.keep
-    scheme = choosing.scheme
-    mean, root, variance = state.belief
-    gram, moment = state.sums
+    choosing, plan, keep = conduct
+    (mean, root, variance), (gram, moment), opening = state
     chosen, taken, rewards = trace
-    theta, noise, actions, best = task.theta, task.noise, task.actions, task.best
+    theta, noise, actions, radius, best = task
     sets, d, count = actions.shape
     scores, sample, action = np.empty(count), np.empty(d), np.empty(d)
     left, gain, square = np.empty(d), np.empty(d), np.empty((d, d))
@@ -117,7 +116,7 @@ def play(conduct, task, draws, state, trace):
     gram[:], moment[:] = 0.0, 0.0
     sd = math.sqrt(variance)
     regret, energy, opening_energy = 0.0, 0.0, 0.0
-    opening, explored = 0, 0
+    length, explored = 0, 0
     started, may_explore = True, plan.rule != Rule.NONE
     horizon = noise.shape[0]
     for step in range(horizon):
@@ -127,14 +126,14 @@ def play(conduct, task, draws, state, trace):
             explored += 1
         elif started:
             started, may_explore = False, plan.rule == Rule.RESCUE
-            opening, opening_energy = step, energy
-            state.opening.gram[:], state.opening.moment[:] = gram, moment
+            length, opening_energy = step, energy
+            opening.gram[:], opening.moment[:] = gram, moment
         if count == 0:
-            ball_action(scheme, task.radius, exploring, state.belief, draws, step, work)
+            ball_action(choosing.scheme, radius, exploring, state.belief, draws, step, work)
         else:
             if exploring:
                 k = explore(draws, step, count)
-            elif scheme == Scheme.THOMPSON:
+            elif choosing.scheme == Scheme.THOMPSON:
                 # as ``choose`` does, spared the call: it is too large to be inlined
                 posterior_draw(mean, root, draws, step, 0, sample)
                 k = best_action(actions, row, sample, scores)
@@ -155,11 +154,11 @@ def play(conduct, task, draws, state, trace):
             accumulate(action, reward, gram, moment)
         update_posterior(mean, root, action, reward, variance, left, gain)
     if started:
-        opening, opening_energy = horizon, energy
-        state.opening.gram[:], state.opening.moment[:] = gram, moment
+        length, opening_energy = horizon, energy
+        opening.gram[:], opening.moment[:] = gram, moment
     mirror(gram)
-    mirror(state.opening.gram)
-    return Totals(regret, explored, opening, energy, opening_energy)
+    mirror(opening.gram)
+    return Totals(regret, explored, length, energy, opening_energy)
 
 
 @kernel

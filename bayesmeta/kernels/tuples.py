@@ -100,8 +100,8 @@ SETTINGS = np.dtype(
     ],
     align=True,
 )
-"""All numbers of an agent in a row: those of ``Choosing``, ``Plan``, ``Conduct`` and ``Belief``, and
-where its normals are: (horizon, width) of them from ``start`` on."""
+"""All numbers of an agent in a row: those of ``Choosing``, ``Plan``, ``Conduct`` and ``Belief``.
+Its normals are the (horizon, width) from ``start`` on."""
 
 TOTALS = np.dtype(
     [

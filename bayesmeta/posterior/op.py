@@ -25,6 +25,7 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_defa
 from bayesmeta.checks import Array
 from bayesmeta.estimators.likelihood import pack
 from bayesmeta.kernels.collapsed import value_and_gradients
+from bayesmeta.kernels.estep import Chunk
 from bayesmeta.kernels.jit import STAMP
 from bayesmeta.statistics import TaskStatistics
 
@@ -76,9 +77,8 @@ class CollapsedLikelihood(Op):
         """Run the kernel from Python."""
         _agree([np.shape(value) for value in inputs])
         mean, root, noise_sd, grams, moments, energy, steps = map(np.ascontiguousarray, inputs)
-        found = value_and_gradients(
-            mean, root, noise_sd.item(), grams, moments, energy, steps.item()
-        )
+        chunk = Chunk(grams, moments, energy)
+        found = value_and_gradients(mean, root, noise_sd.item(), chunk, steps.item())
         for storage, value in zip(output_storage, found, strict=True):
             storage[0] = np.asarray(value)
 
@@ -118,12 +118,17 @@ def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple
         same = mean.shape[0] == d and root.shape[0] == d and root.shape[1] == d
         if not same or grams.shape != (d * (d + 1) // 2, n) or energy.shape[0] != n:
             raise ValueError("mean, root and task data of the collapsed likelihood do not fit")
-        value, in_mean, in_root, in_noise = value_and_gradients(
-            np.ascontiguousarray(mean), np.ascontiguousarray(root), noise_sd.item(),
-            np.ascontiguousarray(grams), np.ascontiguousarray(moments),
-            np.ascontiguousarray(energy), steps.item(),
-        )  # fmt: skip
-        return np.asarray(value), in_mean, in_root, np.asarray(in_noise)
+        chunk = Chunk(
+            np.ascontiguousarray(grams), np.ascontiguousarray(moments), np.ascontiguousarray(energy)
+        )
+        found = value_and_gradients(
+            np.ascontiguousarray(mean),
+            np.ascontiguousarray(root),
+            noise_sd.item(),
+            chunk,
+            steps.item(),
+        )
+        return np.asarray(found.value), found.mean, found.root, np.asarray(found.noise_sd)
 
     return collapsed, int(STAMP[:12], 16)
 

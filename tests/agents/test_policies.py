@@ -16,7 +16,6 @@ import bayesmeta as bm
 from bayesmeta.agents.learners import KNOWN, UNKNOWN
 from bayesmeta.agents.policies import (
     Policy,
-    Scheme,
     bayes_ucb,
     frequentist_ids,
     greedy,
@@ -27,6 +26,7 @@ from bayesmeta.agents.policies import (
 from bayesmeta.agents.roster import Agent
 from bayesmeta.checks import InputError
 from bayesmeta.kernels import choose
+from bayesmeta.kernels.codes import Scheme
 from tests.helpers import size
 
 FINITE = {
@@ -124,11 +124,6 @@ def test_ask_and_play_share_their_ball() -> None:
         taken = player.ask() if step_by_step else player.play(task).taken[0]
         lengths.append(float(np.linalg.norm(taken)))
     assert lengths == pytest.approx([1.0, 1.0])
-
-
-def test_schemes_share_their_codes_with_the_kernels() -> None:
-    """The enumeration and the constants of ``kernels/choose.py`` are the same numbers."""
-    assert all(getattr(choose, scheme.name) == int(scheme) for scheme in Scheme)
 
 
 def test_bayes_ucb_quantile() -> None:
@@ -261,7 +256,7 @@ def test_thompson_plays_each_action_as_often_as_it_is_best() -> None:
     cov = np.array([[1.0, 0.7], [0.7, 0.8]])
     prior = bm.GaussianPrior([0.3, 0.0], cov)
     family = bm.TaskFamily(prior, bm.unit_vectors(2), 1.0, 1)
-    player = bm.Player(an_agent(thompson()), family.setting(1), seed=11)
+    player = bm.Player(an_agent(thompson()), family.setting(1), random_seed=11)
     n, chosen = 6000, 0
     for _ in range(n):
         player.start_task()
