@@ -18,16 +18,22 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     A loop ``for i in range(d)`` then has a known length, which the compiler unrolls: the hottest
     kernels are called through a choice between a few small dimensions and the general case.
     """
-    compiled: Callable[..., Any] = numba.njit(error_model="numpy", inline="always")(function)
+    options = {"error_model": "numpy", "fastmath": False, "inline": "always"}
+    compiled: Callable[..., Any] = numba.njit(**options)(function)
     return compiled
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile for speed without changing results: no fast-math, so bits do not depend on luck."""
+    """Compile for speed without changing results: no fast-math, so bits do not depend on luck.
+
+    It is refused by name: left out, numba takes it over from whatever calls a kernel first, such
+    as a model compiled by PyTensor, and the code so compiled is kept for all other callers.
+    """
+    options = {"error_model": "numpy", "fastmath": False, "nogil": True}
     try:
-        compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
+        compiled: Any = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # nowhere to keep the compiled code: compile it in every process
-        compiled = numba.njit(error_model="numpy", nogil=True)(function)
+        compiled = numba.njit(**options)(function)
     # numba's cache asks only whether the function's own file changed, and would go on using the
     # old code of a kernel called from another file; ask for all of them
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
