@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesmeta.agents.exploration import Rule
 from bayesmeta.agents.learners import Finished
 from bayesmeta.agents.policies import Policy
 from bayesmeta.agents.roster import Agent
@@ -15,6 +14,7 @@ from bayesmeta.checks import Array, InputError, array, of_type, real, renamed, w
 from bayesmeta.environment import Setting, Task
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.kernels import choose, play
+from bayesmeta.kernels.codes import Rule
 from bayesmeta.kernels.linalg import update_posterior
 from bayesmeta.kernels.tuples import SETTINGS, TOTALS, Agents, Belief, State, Sums, work_space
 from bayesmeta.streams import stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from bayesmeta.agents.exploration import Exploration, Rule, no_exploration, rescue, until_eigenvalue
+from bayesmeta.agents.exploration import Exploration, no_exploration, rescue, until_eigenvalue
 from bayesmeta.agents.learners import (
     KNOWN,
     KNOWN_MEAN,
@@ -19,6 +19,7 @@ from bayesmeta.agents.learners import (
 from bayesmeta.agents.policies import Policy, bayes_ucb, greedy, thompson, v_ids
 from bayesmeta.checks import InputError, of_type, one_of, whole
 from bayesmeta.environment import Setting
+from bayesmeta.kernels.codes import Rule
 from bayesmeta.streams import ENVIRONMENT
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numba
 
 from bayesmeta.kernels import sources
 
+_njit = functools.partial(numba.njit, error_model="numpy", fastmath=False)
 STAMP = sources.digest("bayesmeta.kernels")  # every file that can hold or call one
 
 
@@ -18,8 +20,7 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     A loop ``for i in range(d)`` then has a known length, which the compiler unrolls: the hottest
     kernels are called through a choice between a few small dimensions and the general case.
     """
-    options = {"error_model": "numpy", "fastmath": False, "inline": "always"}
-    compiled: Callable[..., Any] = numba.njit(**options)(function)
+    compiled: Callable[..., Any] = _njit(inline="always")(function)
     return compiled
 
 
@@ -29,11 +30,10 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     It is refused by name: left out, numba takes it over from whatever calls a kernel first, such
     as a model compiled by PyTensor, and the code so compiled is kept for all other callers.
     """
-    options = {"error_model": "numpy", "fastmath": False, "nogil": True}
     try:
-        compiled: Any = numba.njit(cache=True, **options)(function)
+        compiled: Any = _njit(cache=True, nogil=True)(function)
     except RuntimeError:  # nowhere to keep the compiled code: compile it in every process
-        compiled = numba.njit(**options)(function)
+        compiled = _njit(nogil=True)(function)
     # numba's cache asks only whether the function's own file changed, and would go on using the
     # old code of a kernel called from another file; ask for all of them
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)

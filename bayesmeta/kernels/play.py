@@ -100,10 +100,8 @@ def ball_action(scheme, radius, exploring, belief, draws, step, work):
 def play(conduct, task, draws, state, trace):
     """Play one task: ``Totals``.
 
-    ``task`` has the fields of ``environment.Task``: its actions are (steps, d, K), (1, d, K) for a
-    fixed set, and have K = 0 where the whole ball is on offer. Row t of ``draws`` holds the
-    normals of step t. The belief of ``state`` enters as the prior and leaves as the posterior; its
-    sums are written, as is ``trace``.
+    ``task`` is an ``environment.Task``; row t of ``draws`` holds the normals of step t. The belief
+    of ``state`` enters as the prior and leaves as the posterior; sums and ``trace`` are written.
     """
     choosing, plan, keep = conduct
     (mean, root, variance), (gram, moment), opening = state

@@ -102,7 +102,7 @@ def deviate(settings: dict[str, Any], seed: int) -> xr.Dataset:
         Player(
             Agent("QB", POLICIES[settings["policy"]], until_eigenvalue(least), Fixed(prior), "QB"),
             family.setting(tasks),
-            seed=seed,
+            random_seed=seed,
         )
         for _, _, prior in priors.values()
     ]
