@@ -139,7 +139,7 @@ class TruncatedGaussian(_Law):
     >>> import bayesmeta as bm
     >>> law = bm.TruncatedGaussian(dim=2, radius=1.0, count=4, cov=np.diag([0.5, 0.1]))
     >>> np.diag(law.second_moment()).round(3)
-    array([0.197, 0.08 ])
+    array([0.236, 0.091])
     """
 
     cov: Array | None = None

@@ -93,7 +93,7 @@ def theoretical_steps() -> Exploration:
     >>> import bayesmeta as bm
     >>> family = bm.paper_family(horizon=2000)
     >>> bm.theoretical_steps().plan(family.setting(tasks=100)).tau
-    1121
+    1122
     """
     return Exploration(Rule.FIRST_STEPS, None)
 
