@@ -78,7 +78,29 @@ class _Law(ABC):
 
 @dataclass(frozen=True)
 class UniformBall(_Law):
-    """Actions uniform in the ball of radius a; Sigma_A = a^2 / (d + 2) I."""
+    """Actions uniform in the ball of radius a; Sigma_A = a^2 / (d + 2) I.
+
+    Parameters
+    ----------
+    dim
+        Dimension d of an action.
+    radius
+        Radius a of the ball.
+    count
+        Actions on offer at a step (K).
+    redraw
+        Whether the set is drawn anew at every "step", or once a "task".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesmeta as bm
+    >>> law = bm.UniformBall(dim=3, radius=0.5, count=4)
+    >>> law.draw(np.random.default_rng(0), horizon=10).shape
+    (10, 3, 4)
+    >>> np.diag(law.second_moment())
+    array([0.05, 0.05, 0.05])
+    """
 
     def second_moment(self) -> Array:
         return self.radius**2 / (self.dim + 2) * np.eye(self.dim)
@@ -96,7 +118,29 @@ class UniformBall(_Law):
 
 @dataclass(frozen=True, eq=False)
 class TruncatedGaussian(_Law):
-    """Actions from N(0, cov) conditioned on the ball of radius a; ``cov`` of any shape."""
+    """Actions from N(0, cov) conditioned on the ball of radius a.
+
+    Parameters
+    ----------
+    dim
+        Dimension d of an action.
+    radius
+        Radius a of the ball.
+    count
+        Actions on offer at a step (K).
+    redraw
+        Whether the set is drawn anew at every "step", or once a "task".
+    cov
+        Positive definite, (d, d); the identity where None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesmeta as bm
+    >>> law = bm.TruncatedGaussian(dim=2, radius=1.0, count=4, cov=np.diag([0.5, 0.1]))
+    >>> np.diag(law.second_moment()).round(3)
+    array([0.236, 0.091])
+    """
 
     cov: Array | None = None
 
@@ -173,6 +217,27 @@ class RadialDensity(_Law):
     need not be normalised. Being a Python function it cannot run inside a kernel, so a task's
     actions are drawn from a table of its distribution of radii (linear between 20,001 knots).
     Assumption 1 asks that it does not increase.
+
+    Parameters
+    ----------
+    dim
+        Dimension d of an action.
+    radius
+        Radius a of the ball.
+    count
+        Actions on offer at a step (K).
+    redraw
+        Whether the set is drawn anew at every "step", or once a "task".
+    density
+        Of the radius, vectorised; constant unless given.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.RadialDensity(dim=2, radius=1.0, count=4, density=lambda r: 1 - r).violation() is None
+    True
+    >>> bm.RadialDensity(dim=2, radius=1.0, count=4, density=lambda r: r).violation()
+    'the density increases with the norm of the action'
     """
 
     density: Callable[[Array], Array] = np.ones_like
@@ -240,7 +305,19 @@ class RadialDensity(_Law):
 
 @dataclass(frozen=True, eq=False)
 class FiniteSet:
-    """The same K given actions at every step, a (K, d) array."""
+    """The same K given actions at every step.
+
+    Parameters
+    ----------
+    actions
+        One a row, (K, d).
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.FiniteSet([[3.0, 4.0], [1.0, 0.0]]).radius
+    5.0
+    """
 
     actions: Array
 
@@ -274,13 +351,45 @@ class FiniteSet:
 
 
 def unit_vectors(count: int) -> FiniteSet:
-    """A bandit with ``count`` arms: the unit vectors, so that theta holds the arms' means."""
+    """A bandit with ``count`` arms: the unit vectors, so that theta holds the arms' means.
+
+    Parameters
+    ----------
+    count
+        Arms (K), which is also the dimension.
+
+    Returns
+    -------
+    FiniteSet
+        The K unit vectors.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.unit_vectors(2).actions
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return FiniteSet(np.eye(whole("count", count, least=1)))
 
 
 @dataclass(frozen=True)
 class WholeBall:
-    """The whole ball of radius a at every step; the best action is a theta / |theta|."""
+    """The whole ball of radius a at every step; the best action is a theta / |theta|.
+
+    Parameters
+    ----------
+    dim
+        Dimension d of an action.
+    radius
+        Radius a of the ball.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> print(bm.WholeBall(dim=3, radius=0.5).count)
+    None
+    """
 
     dim: int
     radius: float
@@ -345,8 +454,6 @@ def _log_chi2_cdf(x: float, freedom: Array) -> Array:
     small = half < a + 1
     out[~small] = np.log(gammainc(a[~small], half))
     # gammainc(a, h) = h^a e^-h / Gamma(a + 1) 1F1(1; a + 1; h)
-    out[small] = (
-        a[small] * math.log(half) - half - gammaln(a[small] + 1)
-        + np.log(hyp1f1(1.0, a[small] + 1, half))
-    )  # fmt: skip
+    log_power = a[small] * math.log(half) - half
+    out[small] = log_power - gammaln(a[small] + 1) + np.log(hyp1f1(1.0, a[small] + 1, half))
     return out

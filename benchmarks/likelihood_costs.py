@@ -10,7 +10,7 @@ from timing import rounds, seconds
 
 from bayesmeta.estimators.fit import fit_prior
 from bayesmeta.estimators.likelihood import CHUNK, evaluate, pack
-from bayesmeta.kernels.estep import estep
+from bayesmeta.kernels.estep import Chunk, EachTask, Parameters, Sums, estep
 from bayesmeta.statistics import TaskStatistics
 
 Array = np.ndarray
@@ -64,26 +64,26 @@ def one_estep(tasks: int = 32 * CHUNK, dim: int = 5) -> dict[str, float]:
     packed = pack(stats, np.eye(dim))
     mean, tau = np.ones(dim), 1 / 2.25
     root = np.tril(rng.standard_normal((dim, dim))) / 2
-    none = np.empty((0, 0))
+    at, none = Parameters(mean, root, tau), np.empty((0, 0))
 
-    def chunk(part: tuple[Array, Array, Array]) -> tuple[object, ...]:
-        return estep(*part, mean, root, tau, False, none, none)
+    def chunk(part: Chunk) -> Sums:
+        return estep(part, at, EachTask(none, none))
 
-    def kernel() -> list[tuple[object, ...]]:
+    def kernel() -> list[Sums]:
         return [chunk(part) for part in packed.chunks]
 
     pool = ThreadPoolExecutor(2)
 
-    def two_threads() -> list[tuple[object, ...]]:
+    def two_threads() -> list[Sums]:
         return list(pool.map(chunk, packed.chunks))
 
     def numpys() -> tuple[float, Array, Array]:
         return numpy_estep(stats.gram, stats.moment, stats.energy, mean, root, tau)
 
     found = kernel()
-    value = -0.5 * sum(float(part[0]) + float(part[1]) for part in found)  # type: ignore[arg-type]
+    value = -0.5 * sum(part.logs + part.quad for part in found)
     np.testing.assert_allclose(value, numpys()[0], rtol=1e-9)  # the same work
-    np.testing.assert_allclose(sum(part[2] for part in found), numpys()[1], rtol=1e-6)  # type: ignore[misc]
+    np.testing.assert_allclose(sum(part.scores for part in found), numpys()[1], rtol=1e-6)
 
     def whole() -> object:
         return evaluate(packed, mean, root, 2.25, True)

@@ -12,6 +12,7 @@ from scipy.integrate import dblquad, quad
 from scipy.stats import chi2, kstest, norm
 
 from bayesmeta.actions import (
+    ActionSet,
     FiniteSet,
     RadialDensity,
     TruncatedGaussian,
@@ -181,9 +182,13 @@ def test_uneven_truncated_gaussian_against_quadrature(radius: float) -> None:
                 lambda y, x: (
                     x**power_x * y**power_y * math.exp(-(x**2 / first + y**2 / second) / 2)
                 ),
-                -radius, radius, lambda x: -edge(x), edge, epsabs=1e-14,
+                -radius,
+                radius,
+                lambda x: -edge(x),
+                edge,
+                epsabs=1e-14,
             )[0]
-        )  # fmt: skip
+        )
 
     turn = np.array([[math.sqrt(3) / 2, -0.5], [0.5, math.sqrt(3) / 2]])
     law = TruncatedGaussian(2, radius, 1, cov=turn @ np.diag([first, second]) @ turn.T)
@@ -280,6 +285,29 @@ def test_monotonicity_is_recorded_and_not_refused(
     assert task.actions.shape == (4, 2, 3)
 
 
+SETS: dict[str, Callable[[], ActionSet]] = {
+    **LAWS,
+    "finite set": lambda: FiniteSet([[3.0, 4.0], [0.0, 1.0], [-1.0, 0.0]]),
+    "unit vectors": lambda: unit_vectors(4),
+    "whole ball": lambda: WholeBall(3, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_what_every_action_set_keeps_to(name: str) -> None:
+    """Draws of (sets, d, K) that a seed repeats, inside the ball; a second moment to match."""
+    offered = SETS[name]()
+    first, again = (offered.draw(np.random.default_rng(7), 5) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert first.shape[0] in (1, 5) and first.shape[1:] == (offered.dim, offered.count or 0)
+    assert np.linalg.norm(first, axis=1).max(initial=0.0) <= offered.radius * (1 + 1e-12)
+    moment = offered.second_moment()
+    np.testing.assert_allclose(moment, moment.T, rtol=0, atol=1e-14 * offered.radius**2)
+    assert np.linalg.eigvalsh(moment)[0] > 0
+    assert np.trace(moment) <= offered.radius**2 * (1 + 1e-12)
+    assert offered.violation() is None or isinstance(offered.violation(), str)
+
+
 def test_finite_set() -> None:
     """The same actions at every step and in every task, whatever the generator."""
     given = np.array([[3.0, 4.0], [0.0, 1.0], [-1.0, 0.0]])
@@ -337,7 +365,7 @@ def test_whole_ball() -> None:
         (lambda: WholeBall(0, 1.0), "dim must be at least 1"),
         (lambda: WholeBall(2, 0.0), "radius must be greater than 0"),
     ],
-)  # fmt: skip
+)
 def test_bad_action_sets_are_refused_by_name(make: Callable[[], object], message: str) -> None:
     """The message names the argument and what would do."""
     with pytest.raises(InputError, match="^" + re.escape(message)):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bayesmeta.agents.exploration import Exploration, Rule
+from bayesmeta.agents.exploration import Exploration
 from bayesmeta.agents.learners import UNKNOWN, Learner, Moments, missing_parts
 from bayesmeta.agents.policies import Policy
 from bayesmeta.checks import InputError, of_type, whole
 from bayesmeta.display import html_table
 from bayesmeta.environment import Setting
+from bayesmeta.kernels.codes import Rule
 from bayesmeta.streams import ENVIRONMENT
 
 

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import NamedTuple
 
 from bayesmeta.checks import InputError, real, whole
 from bayesmeta.environment import Setting
+from bayesmeta.kernels.codes import Rule
+from bayesmeta.kernels.tuples import Plan
 from bayesmeta.theory.constants import exploration_length
-
-
-class Rule(IntEnum):
-    """The codes of the kernels (``kernels/play.py``)."""
-
-    NONE = 0
-    FIRST_STEPS = 1
-    UNTIL_EIGENVALUE = 2
-    RESCUE = 3
-
-
-class Plan(NamedTuple):
-    """An exploration rule as the kernels take it."""
-
-    rule: int
-    tau: int
-    threshold: float
 
 
 @dataclass(frozen=True)
@@ -55,29 +38,100 @@ class Exploration:
                 f"tau{source} is {tau} steps but a task has horizon {setting.horizon}; lengthen "
                 "the horizon, or use a smaller fixed tau or the eigenvalue rule"
             )
-        return Plan(int(self.rule), tau, self.threshold)
+        return Plan(int(self.rule), tau, self.threshold, setting.horizon)
 
 
 def no_exploration() -> Exploration:
-    """Never explore."""
+    """Never explore.
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.no_exploration().rule.name
+    'NONE'
+    """
     return Exploration(Rule.NONE)
 
 
 def first_steps(tau: int) -> Exploration:
-    """Explore for the first ``tau`` steps."""
+    """Explore for the first ``tau`` steps.
+
+    Parameters
+    ----------
+    tau
+        How many; at most the horizon of the tasks.
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.first_steps(10).tau
+    10
+    """
     return Exploration(Rule.FIRST_STEPS, whole("tau", tau))
 
 
 def theoretical_steps() -> Exploration:
-    """Explore for the tau of eq. (8)."""
+    """Explore for the tau of eq. (8), settled when the tasks are known.
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> family = bm.paper_family(horizon=2000)
+    >>> bm.theoretical_steps().plan(family.setting(tasks=100)).tau
+    1122
+    """
     return Exploration(Rule.FIRST_STEPS, None)
 
 
 def until_eigenvalue(threshold: float) -> Exploration:
-    """Explore until the first time lambda_min(V / sigma^2) >= threshold (Section 6)."""
+    """Explore until the first time lambda_min(V / sigma^2) >= threshold (Section 6).
+
+    Parameters
+    ----------
+    threshold
+        Greater than 0; the paper's experiment has 0.03.
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.until_eigenvalue(0.03).threshold
+    0.03
+    """
     return Exploration(Rule.UNTIL_EIGENVALUE, threshold=real("threshold", threshold, above=0.0))
 
 
 def rescue() -> Exploration:
-    """Explore in the last d steps while the gram has rank below d (All-MTS, Section 6)."""
+    """Explore in the last d steps while the gram has rank below d (All-MTS, Section 6).
+
+    Returns
+    -------
+    Exploration
+        For ``Agent(exploration=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.rescue().rule.name
+    'RESCUE'
+    """
     return Exploration(Rule.RESCUE)

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesmeta.agents.agent import Agent
-from bayesmeta.agents.exploration import Rule
 from bayesmeta.agents.learners import Finished
 from bayesmeta.agents.policies import Policy
-from bayesmeta.checks import Array, InputError, array, of_type, real, whole
+from bayesmeta.checks import Array, InputError, array, of_type, real, renamed, whole
 from bayesmeta.environment import Setting, Task
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.kernels import choose, play
+from bayesmeta.kernels.codes import Rule
 from bayesmeta.kernels.linalg import update_posterior
+from bayesmeta.kernels.tuples import SETTINGS, TOTALS, Agents, Belief, State, Sums, work_space
 from bayesmeta.streams import stream
 
 
@@ -33,38 +34,59 @@ class Outcome(NamedTuple):
 class Player:
     """One agent meeting one task after another.
 
-    On a live problem::
-
-        player = Player(ROSTER["All-MTS"], Setting(...), seed=1)
-        for each task:
-            player.start_task()
-            for each step:
-                k = player.ask(actions)      # (K, d) array -> index of the action to take
-                player.tell(reward)
-            player.end_task()
-
     Between any two calls a player can be pickled, and goes on elsewhere as if nothing happened.
     Played through a simulator's tasks it makes the choices ``play`` makes in one go: both use the
-    same kernels and the same random stream, that of (seed, agent name).
+    same kernels and the same random stream, that of (random_seed, agent name).
+
+    Parameters
+    ----------
+    agent
+        A row of ``ROSTER``, or one of your own.
+    setting
+        What the agent is told before its first task.
+    random_seed
+        Keys, with the agent's name, all its randomness.
+
+    Examples
+    --------
+    On a live problem: every task is started, asked and told step by step, and ended.
+
+    >>> import numpy as np
+    >>> import bayesmeta as bm
+    >>> bounds = bm.Bounds(
+    ...     radius=1.0, action_min=0.1, prior_min=0.1, prior_max=2.0, mean_norm=3.0
+    ... )
+    >>> setting = bm.Setting(dim=2, horizon=5, tasks=3, noise_sd=0.1, bounds=bounds)
+    >>> player = bm.Player(bm.ROSTER["All-MTS"], setting, random_seed=1)
+    >>> for task in range(3):
+    ...     _ = player.start_task()
+    ...     for step in range(5):
+    ...         k = player.ask(np.eye(2))  # (K, d) actions on offer -> index of the one to take
+    ...         player.tell(reward=float(k))
+    ...     player.end_task()
+    >>> player.tasks_seen
+    3
     """
 
-    def __init__(self, agent: Agent, setting: Setting, *, seed: int = 0) -> None:
+    @renamed(seed="random_seed")
+    def __init__(self, agent: Agent, setting: Setting, *, random_seed: int = 0) -> None:
         self.agent = of_type("agent", agent, Agent, "take one from ROSTER or make a row")
         self.setting = of_type("setting", setting, Setting, "use family.setting(tasks)")
-        whole("seed", seed)
+        whole("random_seed", random_seed)
         self.tasks_seen = 0
         self._plan = agent.exploration.plan(setting)
         self._keep = agent.learner.all_steps or agent.exploration.rule is Rule.RESCUE
         self._warmup = agent.warmup_tasks(setting)
-        self._rng = stream(seed, agent.name)
-        self._learner_rng = stream(seed, agent.name + "/learner")
+        self._rng = stream(random_seed, agent.name)
+        self._learner_rng = stream(random_seed, agent.name + "/learner")
         self._memory: Any = agent.learner.start(setting)
         self._warmup_memory: Any = agent.warmup_prior.start(setting) if self._warmup else None
         d = setting.dim
-        self._variance = setting.noise_sd**2
-        self._mean, self._root = np.empty(d), np.empty((d, d))
-        self._gram, self._moment = np.zeros((d, d)), np.zeros(d)
-        self._early_gram, self._early_moment = np.zeros((d, d)), np.zeros(d)
+        self._state = State(
+            Belief(np.empty(d), np.empty((d, d)), setting.noise_sd**2),
+            Sums(np.zeros((d, d)), np.zeros(d)),
+            Sums(np.zeros((d, d)), np.zeros(d)),
+        )
         self._estimate: PriorEstimate | None = None
         self._policy = agent.policy
         self._alone: Ensemble | None = None
@@ -72,8 +94,8 @@ class Player:
         self._clear()
 
     def _clear(self) -> None:
-        self._step = self._early_steps = 0
-        self._energy = self._early_energy = 0.0
+        self._step = self._opening_steps = 0
+        self._energy = self._opening_energy = 0.0
         self._opening = True
         self._action: Array | None = None
 
@@ -103,8 +125,8 @@ class Player:
                 f"{estimate.prior.dim}; the tasks have {setting.dim}"
             )
         self._policy, self._estimate = policy, estimate
-        self._mean[:] = estimate.prior.mean
-        self._root[:] = estimate.prior.cholesky.T
+        self._state.belief.mean[:] = estimate.prior.mean
+        self._state.belief.root[:] = estimate.prior.cholesky.T
         self._in_task = True
         return estimate
 
@@ -131,32 +153,25 @@ class Player:
             actions = array("actions", actions, (None, d))
             if len(actions) == 0:
                 raise InputError("actions is empty; offer at least one")
-        if self._step == 0:
-            self._gram[:], self._moment[:] = 0.0, 0.0
+        self._clear_sums()
+        belief, step = self._state.belief, self._step
         draws = self._rng.standard_normal((1, self._normals()))
+        work = work_space(d, 0 if actions is None else len(actions))
         exploring = play.explores(
-            *self._plan, self._step, self.setting.horizon, self._opening,
-            self._gram, self._variance, np.empty((d, d)),
-        )  # fmt: skip
+            self._plan, step, self._opening, self._state.sums.gram, belief.variance, work.square
+        )
         if not exploring:
             self._close_opening()
+        choosing = self._policy.choosing([step])
         if actions is None:
-            taken = np.empty(d)
-            play.ball_action(
-                int(self._policy.scheme), self.setting.ball,
-                exploring, self._mean, self._root, draws, 0, np.empty(d), taken,
-            )  # fmt: skip
-            self._action = taken
-            return taken.copy()
+            play.ball_action(choosing.scheme, self.setting.ball, exploring, belief, draws, 0, work)
+            self._action = work.action
+            return work.action.copy()
         if exploring:
             k = choose.explore(draws, 0, len(actions))
         else:
-            k = choose.choose(
-                int(self._policy.scheme), self._policy.options(),
-                self._policy.quantile(self._step), self._mean, self._root,
-                np.array(actions.T, order="C")[None], 0, draws, 0, self._variance,
-                np.empty(len(actions)), np.empty(d),
-            )  # fmt: skip
+            offered = np.array(actions.T, order="C")[None]
+            k = choose.choose(choosing, belief, offered, draws, 0, work)
         self._action = actions[k].copy()
         return int(k)
 
@@ -166,11 +181,10 @@ class Player:
         if self._action is None:
             raise InputError("no action awaits a reward: call ask before tell")
         reward = real("reward", reward)
-        d = self.setting.dim
-        play.accumulate(self._action, reward, self._gram, self._moment)
-        update_posterior(
-            self._mean, self._root, self._action, reward, self._variance, np.empty(d), np.empty(d)
-        )
+        play.accumulate(self._action, reward, *self._state.sums)
+        mean, root, variance = self._state.belief
+        work = work_space(self.setting.dim, 0)
+        update_posterior(mean, root, self._action, reward, variance, work.left, work.gain)
         self._energy += reward * reward
         self._step += 1
         self._action = None
@@ -178,15 +192,14 @@ class Player:
     def end_task(self) -> None:
         """Let the learner see the task; an action whose reward was never told is forgotten."""
         self._require_task("end_task")
-        if self._step == 0:
-            self._gram[:], self._moment[:] = 0.0, 0.0
+        self._clear_sums()
         self._close_opening()
         # the steps not played consume their share of randomness, so that the next task finds it
         rest = self.setting.horizon - self._step - (self._action is not None)
         self._rng.standard_normal(rest * self._normals())
-        play.mirror(self._gram)
-        play.mirror(self._early_gram)
-        self._finish(self._step, self._energy, self._early_steps, self._early_energy)
+        play.mirror(self._state.sums.gram)
+        play.mirror(self._state.opening.gram)
+        self._finish(self._step, self._energy, self._opening_steps, self._opening_energy)
         self._clear()
 
     def play(self, task: Task) -> Outcome:
@@ -202,24 +215,31 @@ class Player:
         """How many normals a step of the task under way consumes."""
         return self._policy.normals(self.setting.dim, ball=self.setting.ball is not None)
 
+    def _clear_sums(self) -> None:
+        """At the first step: a task played in one go leaves its sums behind."""
+        if self._step == 0:
+            for values in self._state.sums:
+                values[:] = 0.0
+
     def _close_opening(self) -> None:
         if self._opening:
             self._opening = False
-            self._early_gram[:], self._early_moment[:] = self._gram, self._moment
-            self._early_steps, self._early_energy = self._step, self._energy
+            for opening, values in zip(self._state.opening, self._state.sums, strict=True):
+                opening[:] = values
+            self._opening_steps, self._opening_energy = self._step, self._energy
 
-    def _adopt(self, arrays: list[Array]) -> None:
+    def _adopt(self, shared: State) -> None:
         """Keep the state in arrays that an ensemble shares with the kernel."""
-        names = ("_mean", "_root", "_gram", "_moment", "_early_gram", "_early_moment")
-        for name, shared in zip(names, arrays, strict=True):
-            shared[:] = getattr(self, name)
-            setattr(self, name, shared)
+        shared.belief.mean[:], shared.belief.root[:] = self._state.belief[:2]
+        for values, own in zip(shared[1:], self._state[1:], strict=True):
+            values.gram[:], values.moment[:] = own
+        self._state = shared
 
-    def _finish(self, steps: int, energy: float, early_steps: int, early_energy: float) -> None:
+    def _finish(self, steps: int, energy: float, opening: int, opening_energy: float) -> None:
         if self.agent.learner.all_steps:
-            finished = Finished(self._gram, self._moment, steps, energy)
+            finished = Finished(*self._state.sums, steps, energy)
         else:
-            finished = Finished(self._early_gram, self._early_moment, early_steps, early_energy)
+            finished = Finished(*self._state.opening, opening, opening_energy)
         self._memory = self.agent.learner.observe(self._memory, finished)
         self.tasks_seen += 1
         self._in_task = False
@@ -247,9 +267,12 @@ class Outcomes(NamedTuple):
     def of(self, agent: int) -> Outcome:
         """What one of them did."""
         return Outcome(
-            float(self.regret[agent]), int(self.explored[agent]),
-            self.chosen[agent], self.taken[agent], self.rewards[agent],
-        )  # fmt: skip
+            regret=float(self.regret[agent]),
+            explored=int(self.explored[agent]),
+            chosen=self.chosen[agent],
+            taken=self.taken[agent],
+            rewards=self.rewards[agent],
+        )
 
 
 class Ensemble:
@@ -259,27 +282,38 @@ class Ensemble:
         self._players, setting = players, players[0].setting
         count, d, horizon = len(players), setting.dim, setting.horizon
         self._policies: list[Policy | None] = [None] * count
-        self._scheme, self._options = np.empty(count, dtype=np.int64), np.empty((count, 4))
-        self._quantiles = np.empty((count, horizon))
-        plans = [player._plan for player in players]
-        self._rule = np.array([plan.rule for plan in plans])
-        self._tau = np.array([plan.tau for plan in plans])
-        self._threshold = np.array([plan.threshold for plan in plans])
-        self._keep = np.array([player._keep for player in players])
-        self._start, self._width = (np.zeros(count, dtype=np.int64) for _ in range(2))
-        self._draws, self._own = np.empty(0), [np.empty(0)] * count
-        self._state = (
-            np.empty((count, d)), np.empty((count, d, d)), np.zeros((count, d, d)),
-            np.zeros((count, d)), np.zeros((count, d, d)), np.zeros((count, d)),
-        )  # fmt: skip
-        self._steps = (
-            np.empty((count, horizon), dtype=np.int64),
-            np.empty((count, horizon, d)),
-            np.empty((count, horizon)),
+        self._own = [np.empty(0)] * count
+        self._agents = Agents(
+            settings=np.zeros(count, dtype=SETTINGS),
+            quantiles=np.empty((count, horizon)),
+            normals=np.empty(0),
+            mean=np.empty((count, d)),
+            root=np.empty((count, d, d)),
+            gram=np.zeros((count, d, d)),
+            moment=np.zeros((count, d)),
+            opening_gram=np.zeros((count, d, d)),
+            opening_moment=np.zeros((count, d)),
+            chosen=np.empty((count, horizon), dtype=np.int64),
+            taken=np.empty((count, horizon, d)),
+            rewards=np.empty((count, horizon)),
+            totals=np.empty(count, dtype=TOTALS),
         )
-        self._totals = np.empty((count, 5))
         for i, player in enumerate(players):
-            player._adopt([array[i] for array in self._state])
+            self._share(i, player)
+
+    def _share(self, i: int, player: Player) -> None:
+        """Lay out a player's numbers, and let it keep its state in the arrays of the kernel."""
+        agents, variance = self._agents, player._state.belief.variance
+        numbers = {**player._plan._asdict(), "keep": player._keep, "variance": variance}
+        for name, value in numbers.items():
+            agents.settings[name][i] = value
+        player._adopt(
+            State(
+                Belief(agents.mean[i], agents.root[i], variance),
+                Sums(agents.gram[i], agents.moment[i]),
+                Sums(agents.opening_gram[i], agents.opening_moment[i]),
+            )
+        )
 
     def play(self, task: Task) -> Outcomes:
         """Play a task that every player has started."""
@@ -288,30 +322,29 @@ class Ensemble:
                 self._settle(i, player._policy)
         for player, own in zip(self._players, self._own, strict=True):
             player._rng.standard_normal(out=own)
-        play.play_all(
-            self._scheme, self._options, self._quantiles,
-            self._rule, self._tau, self._threshold, self._keep,
-            task.theta, task.actions, task.radius, task.best, task.noise,
-            self._draws, self._start, self._width, self._players[0]._variance,
-            *self._state, *self._steps, self._totals,
-        )  # fmt: skip
-        totals = self._totals.tolist()
-        for player, (_, opening, _, early_energy, energy) in zip(
-            self._players, totals, strict=True
-        ):
-            player._finish(player.setting.horizon, energy, int(opening), early_energy)
-        chosen, taken, rewards = self._steps
-        return Outcomes(self._totals[:, 0], self._totals[:, 2], chosen, taken, rewards)
+        agents = self._agents
+        play.play_all(agents, task)
+        for player, numbers in zip(self._players, agents.totals.tolist(), strict=True):
+            _, _, opening, energy, opening_energy = numbers
+            player._finish(player.setting.horizon, energy, opening, opening_energy)
+        totals = agents.totals
+        return Outcomes(
+            totals["regret"], totals["explored"], agents.chosen, agents.taken, agents.rewards
+        )
 
     def _settle(self, agent: int, policy: Policy) -> None:
         """Note the policy a player has come to, and lay out the normals anew."""
         setting = self._players[agent].setting
         self._policies[agent] = policy
-        self._scheme[agent], self._options[agent] = int(policy.scheme), policy.options()
-        self._quantiles[agent] = [policy.quantile(step) for step in range(setting.horizon)]
-        self._width[agent] = self._players[agent]._normals()
-        sizes = self._width * setting.horizon
+        settings, choosing = self._agents.settings, policy.choosing(range(setting.horizon))
+        self._agents.quantiles[agent] = choosing.quantiles
+        for name in choosing._fields:
+            if name != "quantiles":
+                settings[name][agent] = getattr(choosing, name)
+        settings["width"][agent] = self._players[agent]._normals()
+        sizes = settings["width"] * setting.horizon
         ends = np.cumsum(sizes)
-        self._start[:] = ends - sizes
-        self._draws = np.empty(int(ends[-1]))
-        self._own = [self._draws[e - s : e] for e, s in zip(ends, sizes, strict=True)]
+        settings["start"] = ends - sizes
+        normals = np.empty(int(ends[-1]))
+        self._agents = self._agents._replace(normals=normals)
+        self._own = [normals[end - size : end] for end, size in zip(ends, sizes, strict=True)]

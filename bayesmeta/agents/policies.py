@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cache
 from statistics import NormalDist
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, real, whole
+from bayesmeta.checks import InputError, real, whole
 from bayesmeta.environment import Setting
 from bayesmeta.gaussian import GaussianPrior
-
-
-class Scheme(IntEnum):
-    """The codes of the kernels (``kernels/choose.py``)."""
-
-    THOMPSON = 0
-    GREEDY = 1
-    BAYES_UCB = 2
-    OFUL = 3
-    V_IDS = 4
-    FREQUENTIST_IDS = 5
+from bayesmeta.kernels.codes import Scheme
+from bayesmeta.kernels.tuples import Choosing
 
 
 @dataclass(frozen=True)
@@ -61,9 +52,16 @@ class Policy:
         randomised = self.randomised or self.scheme is Scheme.V_IDS
         return max(self.posterior_draws * dim + randomised, dim + 1 if ball else 1)
 
-    def options(self) -> Array:
-        """(ridge, bound, delta, randomised), as the kernels take them."""
-        return np.array([self.ridge, self.norm_bound, self.delta, float(self.randomised)])
+    def choosing(self, steps: Iterable[int]) -> Choosing:
+        """The policy as the kernels take it, for these steps (from 0) of a task."""
+        return Choosing(
+            scheme=int(self.scheme),
+            quantiles=np.array([self.quantile(step) for step in steps]),
+            ridge=self.ridge,
+            norm_bound=self.norm_bound,
+            delta=self.delta,
+            randomised=self.randomised,
+        )
 
     def quantile(self, step: int) -> float:
         """The width of Bayes-UCB at step t = ``step`` + 1: the normal quantile of 1 - 1/(t + 1)."""
@@ -84,34 +82,135 @@ def _quantile(step: int) -> float:
 
 
 def thompson() -> Policy:
-    """Thompson Sampling: the best action under one draw from the posterior."""
+    """Thompson Sampling: the best action under one draw from the posterior.
+
+    Returns
+    -------
+    Policy
+        For ``Agent(policy=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.thompson().posterior_draws
+    1
+    """
     return Policy(Scheme.THOMPSON, posterior_draws=1)
 
 
 def greedy() -> Policy:
-    """The best action under the posterior mean."""
+    """The best action under the posterior mean.
+
+    Returns
+    -------
+    Policy
+        For ``Agent(policy=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.greedy().needs_finite_actions
+    False
+    """
     return Policy(Scheme.GREEDY)
 
 
 def bayes_ucb() -> Policy:
-    """Bayes-UCB (Kaufmann et al.): the best posterior quantile of level 1 - 1/(t + 1)."""
+    """Bayes-UCB (Kaufmann et al.): the best posterior quantile of level 1 - 1/(t + 1).
+
+    Returns
+    -------
+    Policy
+        For ``Agent(policy=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> round(bm.bayes_ucb().quantile(18), 3)  # step t = 19: level 0.95
+    1.645
+    """
     return Policy(Scheme.BAYES_UCB)
 
 
 def v_ids(draws: int = 100) -> Policy:
-    """Variance-based Information Directed Sampling (Russo and Van Roy) from posterior draws."""
+    """Variance-based Information Directed Sampling (Russo and Van Roy) from posterior draws.
+
+    Parameters
+    ----------
+    draws
+        Posterior draws a step (M), at least two.
+
+    Returns
+    -------
+    Policy
+        For ``Agent(policy=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.v_ids(draws=50).posterior_draws
+    50
+    """
     return Policy(Scheme.V_IDS, whole("draws", draws, least=2))
 
 
 def oful(norm_bound: float, *, delta: float = 0.05, ridge: float = 1.0) -> Policy:
-    """OFUL (Abbasi-Yadkori et al.); ``norm_bound`` bounds |theta|."""
+    """OFUL (Abbasi-Yadkori et al.): the action with the highest upper confidence bound.
+
+    It starts from its ridge, whatever prior the agent has.
+
+    Parameters
+    ----------
+    norm_bound
+        A bound on |theta|.
+    delta
+        The confidence sets hold together with probability 1 - delta.
+    ridge
+        V = ridge I before the first step.
+
+    Returns
+    -------
+    Policy
+        For ``Agent(policy=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.oful(norm_bound=3.0).uses_prior
+    False
+    """
     return _frequentist(Scheme.OFUL, norm_bound, delta, ridge, False)
 
 
 def frequentist_ids(
     norm_bound: float, *, randomised: bool = False, delta: float = 0.05, ridge: float = 1.0
 ) -> Policy:
-    """The IDS of Kirschner and Krause, deterministic or randomised over two actions."""
+    """Information Directed Sampling from confidence sets (Kirschner and Krause).
+
+    It starts from its ridge, whatever prior the agent has.
+
+    Parameters
+    ----------
+    norm_bound
+        A bound on |theta|.
+    randomised
+        Whether it randomises over two actions; otherwise it takes the best single one.
+    delta
+        The confidence sets hold together with probability 1 - delta.
+    ridge
+        V = ridge I before the first step.
+
+    Returns
+    -------
+    Policy
+        For ``Agent(policy=…)``.
+
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> bm.frequentist_ids(norm_bound=3.0, randomised=True).randomised
+    True
+    """
     return _frequentist(Scheme.FREQUENTIST_IDS, norm_bound, delta, ridge, randomised)
 
 

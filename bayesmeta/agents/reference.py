@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesmeta.agents.exploration import Plan, Rule
-from bayesmeta.agents.policies import Policy, Scheme
+from bayesmeta.agents.policies import Policy
 from bayesmeta.checks import Array
 from bayesmeta.environment import Task
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.kernels.codes import Rule, Scheme
+from bayesmeta.kernels.tuples import Plan
 
 
 class Played(NamedTuple):
@@ -86,9 +87,9 @@ def explores(
     d = len(gram)
     lowest = float(np.linalg.eigvalsh(gram)[0])
     if plan.rule == Rule.FIRST_STEPS:
-        return t < plan.tau
+        return bool(t < plan.tau)
     if plan.rule == Rule.UNTIL_EIGENVALUE:
-        return all_so_far and (t < d or lowest < plan.threshold * noise_sd**2)
+        return all_so_far and bool(t < d or lowest < plan.threshold * noise_sd**2)
     if plan.rule == Rule.RESCUE:
         singular = t < d or lowest < 1e-12 * np.trace(gram)
         return t >= horizon - d and singular

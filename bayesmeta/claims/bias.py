@@ -87,7 +87,7 @@ class Played(NamedTuple):
 def _played(seed: int, tasks: int, name: str) -> Played:
     """Tasks of Section 6."""
     family, rng = paper_family(), stream(seed, ENVIRONMENT)
-    player = Player(ROSTER[name], family.setting(tasks), seed=seed)
+    player = Player(ROSTER[name], family.setting(tasks), random_seed=seed)
     fresh = stream(seed, "claims/adaptive-bias")
     errors = np.full((3, tasks), np.nan)
     for j in range(tasks):

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.likelihood import Packed, Point
-from bayesmeta.kernels.estep import estep
+from bayesmeta.kernels.estep import Chunk, EachTask, Parameters, estep
 
 
 class Found(Protocol):
@@ -99,11 +99,12 @@ def _for_the_mean(search: Found) -> Array:
     return out
 
 
-def _weights(chunk: tuple[Array, Array, Array], search: Found) -> Array:
+def _weights(chunk: Chunk, search: Found) -> Array:
     """W of every task of a chunk, as (n, d, d)."""
     d = search.packed.dim
-    scores, weights = np.empty_like(chunk[1]), np.empty_like(chunk[0])
-    estep(*chunk, search.mean, search.root, 1.0 / search.variance, True, scores, weights)
+    scores, weights = np.empty_like(chunk.moments), np.empty_like(chunk.grams)
+    at = Parameters(search.mean, search.root, 1.0 / search.variance)
+    estep(chunk, at, EachTask(scores, weights))
     place = np.zeros((d, d), dtype=int)
     place[np.tril_indices(d)] = np.arange(len(weights))
     place = np.maximum(place, place.T)

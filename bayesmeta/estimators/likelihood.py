@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from bayesmeta.checks import Array
-from bayesmeta.kernels.estep import LANES, estep, second_pass
+from bayesmeta.kernels.estep import LANES, Chunk, EachTask, Parameters, estep, second_pass
 from bayesmeta.statistics import TaskStatistics
 
 CHUNK = 64 * LANES
@@ -23,7 +23,7 @@ CHUNK = 64 * LANES
 class Packed(NamedTuple):
     """Statistics laid out for the kernels, a chunk of tasks at a time."""
 
-    chunks: list[tuple[Array, Array, Array]]
+    chunks: list[Chunk]
     tasks: int
     steps: float
     dim: int
@@ -43,7 +43,7 @@ def pack(stats: TaskStatistics, change: Array) -> Packed:
         moments[:, : len(gram)] = (stats.moment[part] @ change).T
         if stats.energy is not None:
             energy[: len(gram)] = stats.energy[part]
-        chunks.append((grams, moments, energy))
+        chunks.append(Chunk(grams, moments, energy))
     steps = 0.0 if stats.count is None else float(stats.count.sum())
     return Packed(chunks, n, steps, d)
 
@@ -94,10 +94,10 @@ def evaluate(
     d, tau = packed.dim, 1.0 / variance
     rows, columns = np.tril_indices(d)
 
-    def first(chunk: tuple[Array, Array, Array]) -> tuple[object, ...]:
-        scores, weights = np.empty_like(chunk[1]), np.empty_like(chunk[0])
-        sums = estep(*chunk, mean, root, tau, True, scores, weights)
-        return (*sums, weights @ weights.T, scores, weights)
+    def first(chunk: Chunk) -> tuple[object, ...]:
+        tasks = EachTask(np.empty_like(chunk.moments), np.empty_like(chunk.grams))
+        sums = estep(chunk, Parameters(mean, root, tau), tasks)
+        return (*sums, tasks.weights @ tasks.weights.T, tasks)
 
     parts = each(first, packed.chunks)
     logs, quad, s, _, w, squares = (_total([part[i] for part in parts]) for i in range(6))
@@ -109,7 +109,7 @@ def evaluate(
         spread = np.linalg.cholesky(np.linalg.inv(information))
 
     def second(part: tuple[object, ...]) -> tuple[object, ...]:
-        found: tuple[object, ...] = second_pass(part[6], part[7], shift, spread)
+        found: tuple[object, ...] = second_pass(part[6], shift, spread)
         return found
 
     again = each(second, parts)

@@ -1,5 +1,6 @@
-"""The numba loops: bare arrays in, bare arrays out, nothing of ours imported.
+"""The numba loops: arrays and named tuples of arrays in and out, nothing of ours imported.
 
-Posterior state inside a task is (mean, root): the posterior mean and the *upper* triangular root
-with root' root = Sigma_t, so that row i of ``root`` is column i of the Cholesky factor.
+Inside a task a belief is (mean, root, variance): the posterior mean, the *upper* triangular root
+with root' root = Sigma_t, so that row i of ``root`` is column i of the Cholesky factor, and the
+noise variance.
 """

@@ -1,11 +1,10 @@
 """The line "play" of Algorithm 1: which of finitely many actions each policy takes.
 
-Every function reads the posterior (mean, root), the actions of the step and the randomness of the
-step, and returns an index; nothing is changed. Row ``step`` of ``draws`` holds the step's standard
-normals: M d of them for a policy with M posterior draws. The last, through the normal distribution
-function, is the step's uniform number; it is one more where both are used. ``actions`` is
-(sets, d, K) and ``row`` the set on offer; whole arrays with an index, since a slice costs more than
-a step.
+Every function reads the belief, the actions and the randomness of the step, and returns an index;
+it writes to work space only. Row ``step`` of ``draws`` holds the step's standard normals: M d of
+them for a policy with M posterior draws. The last, through the normal distribution function, is the
+step's uniform number; it is one more where both are used. ``actions`` is (sets, d, K) and ``row``
+the set on offer; whole arrays with an index, since a slice costs more than a step.
 """
 
 from __future__ import annotations
@@ -14,9 +13,8 @@ import math
 
 import numpy as np
 
+from bayesmeta.kernels.codes import Scheme
 from bayesmeta.kernels.jit import inlined, kernel
-
-THOMPSON, GREEDY, BAYES_UCB, OFUL, V_IDS, FREQUENTIST_IDS = range(6)
 
 
 @kernel
@@ -108,10 +106,10 @@ def squared_widths(root, actions, row):
 
 
 @kernel
-def optimistic(mean, root, actions, row, width, scores):
+def optimistic(belief, actions, row, width, scores):
     """argmax of a' mean + width sqrt(a' Sigma_t a)."""
-    best_action(actions, row, mean, scores)
-    squares = squared_widths(root, actions, row)
+    best_action(actions, row, belief.mean, scores)
+    squares = squared_widths(belief.root, actions, row)
     best = 0
     for k in range(actions.shape[2]):
         scores[k] += width * math.sqrt(squares[k])
@@ -121,22 +119,22 @@ def optimistic(mean, root, actions, row, width, scores):
 
 
 @kernel
-def confidence_width(root, variance, ridge, bound, delta):
+def confidence_width(choosing, belief):
     """The width of a confidence set, sqrt(beta_t) / sigma, where sqrt(beta_t) is
-    sigma sqrt(logdet(V/ridge) + 2 ln(1/delta)) + sqrt(ridge) bound.
+    sigma sqrt(logdet(V/ridge) + 2 ln(1/delta)) + sqrt(ridge) norm_bound.
 
-    The state of a frequentist policy is that of the prior N(0, sigma^2/ridge I), so that
+    The belief of a frequentist policy starts from N(0, sigma^2/ridge I), so that
     Sigma_t = sigma^2 V^-1 with V = ridge I + gram, and |a| in the norm of V^-1 is
     sqrt(a' Sigma_t a) / sigma.
     """
-    d = root.shape[0]
+    ridge, variance, root = choosing.ridge, belief.variance, belief.root
     logdet = 0.0
-    for i in range(d):
+    for i in range(root.shape[0]):
         logdet += math.log(variance / ridge / (root[i, i] * root[i, i]))
     sd = math.sqrt(variance)
     # rounding can leave the log-determinant of an untouched prior a hair below zero
-    root_beta = sd * math.sqrt(max(logdet, 0.0) - 2.0 * math.log(delta)) + math.sqrt(ridge) * bound
-    return root_beta / sd
+    spread = sd * math.sqrt(max(logdet, 0.0) - 2.0 * math.log(choosing.delta))
+    return (spread + math.sqrt(ridge) * choosing.norm_bound) / sd
 
 
 @kernel
@@ -191,7 +189,7 @@ def two_point(gap, information, u):
 
 
 @kernel
-def v_ids(mean, root, actions, row, draws, step, scores, sample):
+def v_ids(belief, actions, row, draws, step, work):
     """Variance-based IDS of Russo and Van Roy from M posterior draws.
 
     gap_a = E max_b b' theta - a' E theta and v_a = sum_b p(b) (a' (E[theta | b best] - E theta))^2,
@@ -199,6 +197,7 @@ def v_ids(mean, root, actions, row, draws, step, scores, sample):
     """
     _, d, count = actions.shape
     size = (draws.shape[1] - 1) // d
+    mean, root, sample, scores = belief.mean, belief.root, work.sample, work.scores
     times_best = np.zeros(count)
     sums = np.zeros((count, d))
     centre = np.zeros(d)
@@ -236,47 +235,41 @@ def v_ids(mean, root, actions, row, draws, step, scores, sample):
 
 
 @kernel
-def frequentist_ids(
-    mean, root, actions, row, draws, step, variance, ridge, bound, delta, randomised, scores
-):  # fmt: skip
+def frequentist_ids(choosing, belief, actions, row, u, scores):
     """The IDS of Kirschner and Krause: gap = max UCB - LCB, information = ln(1 + |a|^2_{V^-1})."""
     count = actions.shape[2]
-    width = confidence_width(root, variance, ridge, bound, delta)
-    best_action(actions, row, mean, scores)
+    width = confidence_width(choosing, belief)
+    best_action(actions, row, belief.mean, scores)
     gap = np.empty(count)
     information = np.empty(count)
     highest = -math.inf
-    squares = squared_widths(root, actions, row)
+    squares = squared_widths(belief.root, actions, row)
     for k in range(count):
-        information[k] = math.log1p(squares[k] / variance)
+        information[k] = math.log1p(squares[k] / belief.variance)
         reach = width * math.sqrt(squares[k])
         gap[k] = reach - scores[k]
         highest = max(highest, scores[k] + reach)
     for k in range(count):
         gap[k] += highest
-    if randomised:
-        return two_point(gap, information, uniform(draws, step))
+    if choosing.randomised:
+        return two_point(gap, information, u)
     return smallest_ratio(gap, information)
 
 
 @kernel
-def choose(
-    policy, options, quantile, mean, root, actions, row, draws, step, variance, scores, sample
-):  # fmt: skip
-    """The action ``policy`` takes; ``options`` is (ridge, bound, delta, randomised)."""
-    if policy == THOMPSON:
-        posterior_draw(mean, root, draws, step, 0, sample)
-        return best_action(actions, row, sample, scores)
-    if policy == GREEDY:
-        return best_action(actions, row, mean, scores)
-    if policy == BAYES_UCB:
-        return optimistic(mean, root, actions, row, quantile, scores)
-    if policy == OFUL:
-        width = confidence_width(root, variance, options[0], options[1], options[2])
-        return optimistic(mean, root, actions, row, width, scores)
-    if policy == V_IDS:
-        return v_ids(mean, root, actions, row, draws, step, scores, sample)
-    return frequentist_ids(
-        mean, root, actions, row, draws, step, variance,
-        options[0], options[1], options[2], options[3] > 0.0, scores,
-    )  # fmt: skip
+def choose(choosing, belief, actions, draws, step, work):
+    """The action a policy takes of those on offer at the step; a single set stays on offer."""
+    row = min(step, actions.shape[0] - 1)
+    if choosing.scheme == Scheme.THOMPSON:
+        posterior_draw(belief.mean, belief.root, draws, step, 0, work.sample)
+        return best_action(actions, row, work.sample, work.scores)
+    if choosing.scheme == Scheme.GREEDY:
+        return best_action(actions, row, belief.mean, work.scores)
+    if choosing.scheme == Scheme.BAYES_UCB:
+        return optimistic(belief, actions, row, choosing.quantiles[step], work.scores)
+    if choosing.scheme == Scheme.OFUL:
+        width = confidence_width(choosing, belief)
+        return optimistic(belief, actions, row, width, work.scores)
+    if choosing.scheme == Scheme.V_IDS:
+        return v_ids(belief, actions, row, draws, step, work)
+    return frequentist_ids(choosing, belief, actions, row, uniform(draws, step), work.scores)

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.kernels.estep import estep
-from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.estep import EachTask, Parameters, estep
+from bayesmeta.kernels.jit import inlined, kernel
 
 _LOG_2PI = math.log(2 * math.pi)
 
 
+class ValueAndGradients(NamedTuple):
+    """A log-likelihood and its gradients in the mean, in the root and in ``noise_sd``."""
+
+    value: Any
+    mean: Any
+    root: Any
+    noise_sd: Any
+
+
 @kernel
-def value_and_gradients(mean, root, noise_sd, grams, moments, energy, steps):
+def value_and_gradients(mean, root, noise_sd, chunk, steps):
     """Log-likelihood of N(mean, root root') and noise, theta integrated out, and its gradients.
 
     In the mean, in the lower triangle of ``root``, and in ``noise_sd``; Fisher's identity, from the
-    sums of ``estep``. Statistics are laid out as there; ``steps`` counts all rewards.
+    sums of ``estep``. ``steps`` counts all rewards.
     """
     d = mean.shape[0]
     none = np.empty((0, 0))
-    tau = 1.0 / (noise_sd * noise_sd)
-    logs, quad, s, ss, w = estep(grams, moments, energy, mean, root, tau, False, none, none)
+    at = Parameters(mean, root, 1.0 / (noise_sd * noise_sd))
+    sums = estep(chunk, at, EachTask(none, none))
     inner = np.empty((d, d))  # twice the gradient in Sigma
     row = 0
     for i in range(d):
         for j in range(i + 1):
-            inner[i, j] = inner[j, i] = ss[row] - w[row]
+            inner[i, j] = inner[j, i] = sums.squares[row] - sums.weights[row]
             row += 1
     gradient = np.zeros((d, d))
     trace = 0.0
@@ -41,14 +51,31 @@ def value_and_gradients(mean, root, noise_sd, grams, moments, energy, steps):
         for i in range(j, d):
             for q in range(j, d):
                 trace += root[i, j] * inner[i, q] * root[q, j]
-    value = -0.5 * (steps * (_LOG_2PI + 2 * math.log(noise_sd)) + logs + quad)
-    return value, s, gradient, (quad - trace - steps) / noise_sd
+    constant = steps * (_LOG_2PI + 2 * math.log(noise_sd))
+    value = -0.5 * (constant + sums.logs + sums.quad)
+    slope = (sums.quad - trace - steps) / noise_sd
+    return ValueAndGradients(value, sums.scores, gradient, slope)
+
+
+class Tasks(NamedTuple):
+    """Statistics of n tasks: (n, d, d), (n, d), (n,), (n,)."""
+
+    gram: Any
+    moment: Any
+    energy: Any
+    count: Any
+
+
+class Priors(NamedTuple):
+    """Means (priors, d), lower roots (priors, d, d) and noise (priors,)."""
+
+    means: Any
+    roots: Any
+    noise_sds: Any
 
 
 @kernel
-def tasks_given_priors(
-    gram, moment, energy, count, means, roots, noise_sds, normals, thetas, values
-):
+def tasks_given_priors(tasks, priors, normals, thetas, values):
     """For every prior in turn: a draw of every theta_j from its posterior, and the log-likelihood
     of every task, theta_j integrated out.
 
@@ -56,11 +83,12 @@ def tasks_given_priors(
     posterior of theta is mu + L R'^-1 (y + z), z standard normal. ``normals`` and ``thetas`` are
     (priors, n, d), ``values`` is (priors, n); any of them may have no rows, and is then left out.
     """
+    gram, moment, energy, count = tasks
     n, d = moment.shape
     m, w, y, lv = np.empty((d, d)), np.empty(d), np.empty(d), np.empty((d, d))
-    for p in range(means.shape[0]):
-        root, mean = roots[p], means[p]
-        tau = 1.0 / (noise_sds[p] * noise_sds[p])
+    for p in range(priors.means.shape[0]):
+        root, mean, noise_sd = priors.roots[p], priors.means[p], priors.noise_sds[p]
+        tau = 1.0 / (noise_sd * noise_sd)
         for k in range(n):
             quad = tau * energy[k]
             for i in range(d):
@@ -70,25 +98,7 @@ def tasks_given_priors(
                     total -= gram[k, i, j] * mean[j]
                 w[i] = tau * total
                 quad -= mean[i] * w[i]
-            for i in range(d):  # tau L'V
-                for j in range(d):
-                    total = 0.0
-                    for q in range(i, d):
-                        total += root[q, i] * gram[k, q, j]
-                    lv[i, j] = tau * total
-            logs = 0.0
-            for j in range(d):
-                for i in range(j, d):
-                    total = 1.0 if i == j else 0.0
-                    for q in range(j, d):
-                        total += lv[i, q] * root[q, j]
-                    for q in range(j):
-                        total -= m[i, q] * m[j, q]
-                    m[i, j] = total
-                pivot = math.sqrt(m[j, j])
-                logs += 2 * math.log(pivot)
-                for i in range(j, d):
-                    m[i, j] /= pivot
+            logs = _factor(gram, k, root, tau, lv, m)
             for i in range(d):
                 total = 0.0
                 for q in range(i, d):
@@ -111,3 +121,29 @@ def tasks_given_priors(
                     for q in range(i + 1):
                         total += root[i, q] * w[q]
                     thetas[p, k, i] = total
+
+
+@inlined
+def _factor(gram, k, root, tau, lv, m):
+    """Write tau L'V of task k to ``lv`` and R, with R R' = I + tau L'VL, to ``m``: log|M|."""
+    d = root.shape[0]
+    for i in range(d):
+        for j in range(d):
+            total = 0.0
+            for q in range(i, d):
+                total += root[q, i] * gram[k, q, j]
+            lv[i, j] = tau * total
+    logs = 0.0
+    for j in range(d):
+        for i in range(j, d):
+            total = 1.0 if i == j else 0.0
+            for q in range(j, d):
+                total += lv[i, q] * root[q, j]
+            for q in range(j):
+                total -= m[i, q] * m[j, q]
+            m[i, j] = total
+        pivot = math.sqrt(m[j, j])
+        logs += 2 * math.log(pivot)
+        for i in range(j, d):
+            m[i, j] /= pivot
+    return logs

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numba
 
 from bayesmeta.kernels import sources
 
+_njit = functools.partial(numba.njit, error_model="numpy", fastmath=False)
 STAMP = sources.digest("bayesmeta.kernels")  # every file that can hold or call one
 
 
@@ -19,33 +20,40 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     A loop ``for i in range(d)`` then has a known length, which the compiler unrolls: the hottest
     kernels are called through a choice between a few small dimensions and the general case.
     """
-    compiled: Callable[..., Any] = numba.njit(error_model="numpy", inline="always")(function)
+    compiled: Callable[..., Any] = _njit(inline="always")(function)
     return compiled
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile for speed without changing results: no fast-math, so bits do not depend on luck."""
+    """Compile for speed without changing results: no fast-math, so bits do not depend on luck.
+
+    It is refused by name: left out, numba takes it over from whatever calls a kernel first, such
+    as a model compiled by PyTensor, and the code so compiled is kept for all other callers.
+    """
     try:
-        compiled: Any = numba.njit(cache=True, error_model="numpy", nogil=True)(function)
+        compiled: Any = _njit(cache=True, nogil=True)(function)
     except RuntimeError:  # nowhere to keep the compiled code: compile it in every process
-        compiled = numba.njit(error_model="numpy", nogil=True)(function)
+        compiled = _njit(nogil=True)(function)
     # numba's cache asks only whether the function's own file changed, and would go on using the
     # old code of a kernel called from another file; ask for all of them
     file = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if file is not None:
         file._source_stamp = STAMP
-        file._load_index = partial(_index_or_nothing, file._load_index)
+        file._load_index = _none_where_unreadable(file._load_index)
     out: Callable[..., Any] = compiled
     return out
 
 
-def _index_or_nothing(load: Callable[[], dict[Any, Any]]) -> dict[Any, Any]:
-    """The index of compiled versions; empty where it names a class that no longer exists.
+def _none_where_unreadable(load: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """Start anew where the kept index names a tuple that this version no longer has.
 
-    The index names the NamedTuples that kernels take. One left behind by an earlier version of the
-    package, in which they had other names, cannot be read: then everything is compiled anew.
+    numba reads the index, with the argument types in it, before it asks for the stamp.
     """
-    try:
-        return load()
-    except (AttributeError, ImportError):
-        return {}
+
+    def index() -> dict[Any, Any]:
+        try:
+            return load()
+        except (AttributeError, ImportError):
+            return {}
+
+    return index

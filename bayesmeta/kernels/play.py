@@ -1,4 +1,8 @@
-"""Algorithm 1: one task of one agent, with all its randomness drawn beforehand."""
+"""Algorithm 1: one task of one agent, with all its randomness drawn beforehand.
+
+What runs at every step takes bare arrays: taking an array out of a tuple counts references, and
+would cost half as much as the step.
+"""
 
 from __future__ import annotations
 
@@ -6,47 +10,46 @@ import math
 
 import numpy as np
 
-from bayesmeta.kernels.choose import (
-    THOMPSON,
-    best_action,
-    choose,
-    explore,
-    posterior_draw,
-    uniform,
-)
+from bayesmeta.kernels.choose import best_action, choose, explore, posterior_draw, uniform
+from bayesmeta.kernels.codes import Rule, Scheme
 from bayesmeta.kernels.jit import kernel
-from bayesmeta.kernels.linalg import (
-    has_full_rank,
-    smallest_eigenvalue_at_least,
-    update_posterior,
+from bayesmeta.kernels.linalg import has_full_rank, smallest_eigenvalue_at_least, update_posterior
+from bayesmeta.kernels.tuples import (
+    Belief,
+    Choosing,
+    Conduct,
+    Plan,
+    State,
+    Sums,
+    Totals,
+    Trace,
+    Work,
 )
-
-NO_EXPLORATION, FIRST_STEPS, UNTIL_EIGENVALUE, RESCUE = range(4)
 
 
 @kernel
-def explores(rule, tau, threshold, step, horizon, started, gram, variance, work):
+def explores(plan, step, started, gram, variance, square):
     """Whether step ``step`` (from 0) explores; ``started`` says that all steps so far did.
 
     The eigenvalue rule explores until the first time lambda_min(V / sigma^2) >= threshold and
     never again; the rescue explores in the last d steps while the gram is singular.
     """
-    if rule == FIRST_STEPS:
-        return step < tau
-    if rule == UNTIL_EIGENVALUE:
+    if plan.rule == Rule.FIRST_STEPS:
+        return step < plan.tau
+    if plan.rule == Rule.UNTIL_EIGENVALUE:
         if not started:
             return False
         if step < gram.shape[0]:
             return True
-        return not smallest_eigenvalue_at_least(gram, threshold * variance, work)
-    if rule == RESCUE:
-        return step >= horizon - gram.shape[0] and not has_full_rank(gram, work)
+        return not smallest_eigenvalue_at_least(gram, plan.threshold * variance, square)
+    if plan.rule == Rule.RESCUE:
+        return step >= plan.horizon - gram.shape[0] and not has_full_rank(gram, square)
     return False
 
 
 @kernel
 def accumulate(action, reward, gram, moment):
-    """Add one step to the statistics of a task (the upper triangle of the gram)."""
+    """Add one step to the sums of a task (the upper triangle of the gram)."""
     d = action.shape[0]
     for i in range(d):
         moment[i] += action[i] * reward
@@ -63,21 +66,22 @@ def mirror(matrix):
 
 
 @kernel
-def ball_action(policy, radius, exploring, mean, root, draws, step, sample, action):
-    """The action taken when the whole ball is on offer: the argmax is radius theta / |theta|.
+def ball_action(scheme, radius, exploring, belief, draws, step, work):
+    """Write to ``work.action`` what is taken from the whole ball: radius theta / |theta|.
 
     Exploration is uniform in the ball: a direction from the normals, a radius from the uniform.
     """
-    d = mean.shape[0]
+    sample, action = work.sample, work.action
+    d = sample.shape[0]
     if exploring:
         sample[:] = draws[step, :d]
         length = radius * uniform(draws, step) ** (1.0 / d)
     else:
         length = radius
-        if policy == THOMPSON:
-            posterior_draw(mean, root, draws, step, 0, sample)
+        if scheme == Scheme.THOMPSON:
+            posterior_draw(belief.mean, belief.root, draws, step, 0, sample)
         else:
-            sample[:] = mean
+            sample[:] = belief.mean
     # scaled by the largest entry first, so that tiny units do not underflow when squared
     largest = 0.0
     for i in range(d):
@@ -93,57 +97,46 @@ def ball_action(policy, radius, exploring, mean, root, draws, step, sample, acti
 
 
 @kernel
-def play(
-    policy, options, quantiles, rule, tau, threshold, keep,
-    theta, actions, radius, best, noise, draws, variance,
-    mean, root, gram, moment, early_gram, early_moment, chosen, taken, rewards, totals,
-):  # fmt: skip
-    """Play one task.
+def play(conduct, task, draws, state, trace):
+    """Play one task: ``Totals``.
 
-    ``actions`` is (steps, d, K), (1, d, K) for a fixed set, and has K = 0 where the whole ball of
-    ``radius`` is on offer; ``best`` is the highest mean reward of each set. ``mean`` and ``root``
-    enter as the prior and leave as the posterior. ``early_gram`` and ``early_moment`` receive the
-    statistics of the exploration that opens the task, ``gram`` and ``moment`` those of all steps
-    if ``keep`` (which the rescue rule needs), else the same. ``chosen`` (indices, where there are
-    any), ``taken`` (the actions) and ``rewards`` receive every step; ``totals`` the regret, the
-    length of the opening exploration, all exploration steps, and the sums of squared rewards of
-    the opening exploration and of all steps.
+    ``task`` is an ``environment.Task``; row t of ``draws`` holds the normals of step t. The belief
+    of ``state`` enters as the prior and leaves as the posterior; sums and ``trace`` are written.
     """
-    horizon = noise.shape[0]
+    choosing, plan, keep = conduct
+    (mean, root, variance), (gram, moment), opening = state
+    chosen, taken, rewards = trace
+    theta, noise, actions, radius, best = task
     sets, d, count = actions.shape
-    scores, sample = np.empty(count), np.empty(d)
-    left, gain, action = np.empty(d), np.empty(d), np.empty(d)
-    work = np.empty((d, d))
-    gram[:], moment[:], early_gram[:], early_moment[:] = 0.0, 0.0, 0.0, 0.0
+    scores, sample, action = np.empty(count), np.empty(d), np.empty(d)
+    left, gain, square = np.empty(d), np.empty(d), np.empty((d, d))
+    work = Work(scores, sample, action, left, gain, square)
+    gram[:], moment[:] = 0.0, 0.0
     sd = math.sqrt(variance)
-    regret, energy, early_energy = 0.0, 0.0, 0.0
-    opening, explored = 0, 0
-    started, may_explore = True, rule != NO_EXPLORATION
+    regret, energy, opening_energy = 0.0, 0.0, 0.0
+    length, explored = 0, 0
+    started, may_explore = True, plan.rule != Rule.NONE
+    horizon = noise.shape[0]
     for step in range(horizon):
         row = min(step, sets - 1)
-        exploring = may_explore and explores(
-            rule, tau, threshold, step, horizon, started, gram, variance, work
-        )
+        exploring = may_explore and explores(plan, step, started, gram, variance, square)
         if exploring:
             explored += 1
         elif started:
-            started, may_explore = False, rule == RESCUE
-            opening, early_energy = step, energy
-            early_gram[:], early_moment[:] = gram, moment
+            started, may_explore = False, plan.rule == Rule.RESCUE
+            length, opening_energy = step, energy
+            opening.gram[:], opening.moment[:] = gram, moment
         if count == 0:
-            ball_action(policy, radius, exploring, mean, root, draws, step, sample, action)
+            ball_action(choosing.scheme, radius, exploring, state.belief, draws, step, work)
         else:
             if exploring:
                 k = explore(draws, step, count)
-            elif policy == THOMPSON:
+            elif choosing.scheme == Scheme.THOMPSON:
                 # as ``choose`` does, spared the call: it is too large to be inlined
                 posterior_draw(mean, root, draws, step, 0, sample)
                 k = best_action(actions, row, sample, scores)
             else:
-                k = choose(
-                    policy, options, quantiles[step], mean, root,
-                    actions, row, draws, step, variance, scores, sample,
-                )  # fmt: skip
+                k = choose(choosing, state.belief, actions, draws, step, work)
             chosen[step] = k
             for i in range(d):
                 action[i] = actions[row, i, k]
@@ -159,33 +152,35 @@ def play(
             accumulate(action, reward, gram, moment)
         update_posterior(mean, root, action, reward, variance, left, gain)
     if started:
-        opening, early_energy = horizon, energy
-        early_gram[:], early_moment[:] = gram, moment
+        length, opening_energy = horizon, energy
+        opening.gram[:], opening.moment[:] = gram, moment
     mirror(gram)
-    mirror(early_gram)
-    totals[0], totals[1], totals[2] = regret, opening, explored
-    totals[3], totals[4] = early_energy, energy
+    mirror(opening.gram)
+    return Totals(regret, explored, length, energy, opening_energy)
 
 
 @kernel
-def play_all(
-    policies, options, quantiles, rules, taus, thresholds, keeps,
-    theta, actions, radius, best, noise, draws, starts, widths, variance,
-    means, roots, grams, moments, early_grams, early_moments,
-    chosen, taken, rewards, totals,
-):  # fmt: skip
+def play_all(agents, task):
     """Play one task with several agents, one after another, in one call.
 
-    All arrays but the task's have the agent as first axis. The normals of agent i fill
-    (steps, widths[i]) entries of ``draws`` from starts[i] on. Coming back to Python between agents
-    would cost as much as playing them.
+    Coming back to Python between agents would cost as much as playing them.
     """
-    horizon = noise.shape[0]
-    for i in range(policies.shape[0]):
-        own = draws[starts[i] : starts[i] + horizon * widths[i]].reshape((horizon, widths[i]))
-        play(
-            policies[i], options[i], quantiles[i], rules[i], taus[i], thresholds[i], keeps[i],
-            theta, actions, radius, best, noise, own, variance,
-            means[i], roots[i], grams[i], moments[i], early_grams[i], early_moments[i],
-            chosen[i], taken[i], rewards[i], totals[i],
-        )  # fmt: skip
+    horizon = task.noise.shape[0]
+    for i in range(agents.settings.shape[0]):
+        own = agents.settings[i]
+        end = own.start + horizon * own.width
+        draws = agents.normals[own.start : end].reshape((horizon, own.width))
+        choosing = Choosing(
+            own.scheme, agents.quantiles[i], own.ridge, own.norm_bound, own.delta, own.randomised
+        )
+        plan = Plan(own.rule, own.tau, own.threshold, own.horizon)
+        state = State(
+            Belief(agents.mean[i], agents.root[i], own.variance),
+            Sums(agents.gram[i], agents.moment[i]),
+            Sums(agents.opening_gram[i], agents.opening_moment[i]),
+        )
+        trace = Trace(agents.chosen[i], agents.taken[i], agents.rewards[i])
+        found = play(Conduct(choosing, plan, own.keep), task, draws, state, trace)
+        totals = agents.totals[i]
+        totals.regret, totals.explored, totals.opening = found.regret, found.explored, found.opening
+        totals.energy, totals.opening_energy = found.energy, found.opening_energy

@@ -25,6 +25,7 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_defa
 from bayesmeta.checks import Array
 from bayesmeta.estimators.likelihood import pack
 from bayesmeta.kernels.collapsed import value_and_gradients
+from bayesmeta.kernels.estep import Chunk
 from bayesmeta.kernels.jit import STAMP
 from bayesmeta.statistics import TaskStatistics
 
@@ -40,7 +41,7 @@ class TaskData(NamedTuple):
 
 
 def task_data(stats: TaskStatistics) -> TaskData:
-    """Lay out statistics; without count and energy the likelihood lacks a constant factor."""
+    """Lay out; without ``count`` and ``energy`` the likelihood lacks a constant factor."""
     packed = pack(stats, np.eye(stats.dim))
     grams, moments, energy = (
         np.concatenate([chunk[i] for chunk in packed.chunks], axis=-1) for i in range(3)
@@ -68,22 +69,21 @@ class CollapsedLikelihood(Op):
             )
         d = variables[0].type.shape[0]
         _agree([variable.type.shape for variable in variables])
-        vector, matrix = pt.TensorType("float64", (d,)), pt.TensorType("float64", (d, d))
-        outputs = [pt.dscalar(), vector(), matrix(), pt.dscalar()]
+        outputs = [pt.dscalar(), pt.TensorType("float64", (d,))(),
+                   pt.TensorType("float64", (d, d))(), pt.dscalar()]  # fmt: skip
         return Apply(self, variables, outputs)
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
         """Run the kernel from Python."""
         _agree([np.shape(value) for value in inputs])
         mean, root, noise_sd, grams, moments, energy, steps = map(np.ascontiguousarray, inputs)
-        found = value_and_gradients(
-            mean, root, noise_sd.item(), grams, moments, energy, steps.item()
-        )
+        chunk = Chunk(grams, moments, energy)
+        found = value_and_gradients(mean, root, noise_sd.item(), chunk, steps.item())
         for storage, value in zip(output_storage, found, strict=True):
             storage[0] = np.asarray(value)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable[Any, Any]]:
-        """The gradients are outputs, computed with the value."""
+        """The gradients are there already."""
         above = cotangents[0]
         return [*[above * outputs[i] for i in (1, 2, 3)], *[disconnected_type() for _ in range(4)]]
 
@@ -110,7 +110,7 @@ def _agree(shapes: list[tuple[int | None, ...]]) -> None:
 
 @register_funcify_default_op_cache_key(CollapsedLikelihood)
 def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple[Any, int]:
-    """The Op for numba; the kernels' source is part of the key under which it is cached."""
+    """The same for numba; the kernels' source is part of the key under which it is kept."""
 
     @numba_njit
     def collapsed(mean, root, noise_sd, grams, moments, energy, steps):  # type: ignore[no-untyped-def]
@@ -118,16 +118,17 @@ def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple
         same = mean.shape[0] == d and root.shape[0] == d and root.shape[1] == d
         if not same or grams.shape != (d * (d + 1) // 2, n) or energy.shape[0] != n:
             raise ValueError("mean, root and task data of the collapsed likelihood do not fit")
-        value, in_mean, in_root, in_noise = value_and_gradients(
+        chunk = Chunk(
+            np.ascontiguousarray(grams), np.ascontiguousarray(moments), np.ascontiguousarray(energy)
+        )
+        found = value_and_gradients(
             np.ascontiguousarray(mean),
             np.ascontiguousarray(root),
             noise_sd.item(),
-            np.ascontiguousarray(grams),
-            np.ascontiguousarray(moments),
-            np.ascontiguousarray(energy),
+            chunk,
             steps.item(),
         )
-        return np.asarray(value), in_mean, in_root, np.asarray(in_noise)
+        return np.asarray(found.value), found.mean, found.root, np.asarray(found.noise_sd)
 
     return collapsed, int(STAMP[:12], 16)
 

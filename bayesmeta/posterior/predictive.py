@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesmeta.checks import Array, InputError, one_of, renamed, whole
-from bayesmeta.kernels.collapsed import tasks_given_priors
+from bayesmeta.kernels.collapsed import Priors, Tasks, tasks_given_priors
 from bayesmeta.posterior.diagnostics import group_of
 from bayesmeta.posterior.model import Problem
 
@@ -41,14 +41,14 @@ def _values(tree: xr.DataTree, group: str = "posterior") -> tuple[Array, Array, 
     return mu.reshape(-1, d), np.ascontiguousarray(roots), noise, shape
 
 
-def _given(tree: xr.DataTree) -> tuple[Array, Array, Array, Array]:
+def _given(tree: xr.DataTree) -> Tasks:
     """Gram, moment, energy and count of the tasks a tree was fitted to."""
     data = group_of(tree, "observed_data", "gram", "moment")
     n = data.sizes["task"]
     energy = data["energy"].values if "energy" in data else np.zeros(n)
     count = data["count"].values if "count" in data else np.zeros(n)
     gram = np.ascontiguousarray(data["gram"].values)
-    return gram, np.ascontiguousarray(data["moment"].values), energy, count
+    return Tasks(gram, np.ascontiguousarray(data["moment"].values), energy, count)
 
 
 def observed(tree: xr.DataTree, problem: Problem) -> xr.DataTree:
@@ -131,9 +131,8 @@ def add_theta(tree: xr.DataTree, random_seed: int = 0) -> xr.DataTree:
     for first in range(0, len(mean), step):
         here = slice(first, first + step)
         normals = rng.standard_normal(theta[here].shape)
-        tasks_given_priors(
-            *data, mean[here], root[here], noise[here], normals, theta[here], np.empty((0, n))
-        )
+        priors = Priors(mean[here], root[here], noise[here])
+        tasks_given_priors(data, priors, normals, theta[here], np.empty((0, n)))
     posterior = tree["posterior"].to_dataset()
     posterior["theta"] = (("chain", "draw", "task", "feature"), theta.reshape(*shape, n, d))
     posterior = posterior.assign_coords(task=tree["observed_data"]["task"])
@@ -203,7 +202,7 @@ def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:
     n, d = data[1].shape
     values = np.empty((len(mean), n))
     none = np.empty((0, n, d))
-    tasks_given_priors(*data, mean, root, noise, none, none, values)
+    tasks_given_priors(data, Priors(mean, root, noise), none, none, values)
     made = xr.Dataset(
         {"rewards": (("chain", "draw", "task"), values.reshape(*shape, n))},
         coords={

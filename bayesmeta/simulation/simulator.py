@@ -88,7 +88,7 @@ def _players(family: TaskFamily, agents: Iterable[Agent], tasks: int, seed: int)
     for agent in agents:
         for policy in (agent.policy, agent.warmup_policy or agent.policy):
             policy.check_actions(family.actions.count)
-    return [Player(agent, family.setting(tasks), seed=seed) for agent in agents]
+    return [Player(agent, family.setting(tasks), random_seed=seed) for agent in agents]
 
 
 def simulate_run(

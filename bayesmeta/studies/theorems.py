@@ -82,7 +82,9 @@ def deviate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     priors = deviations(family.prior)
     policy, rule = POLICIES[settings["policy"]], until_eigenvalue(least)
     players = [
-        Player(Agent("QB", policy, rule, Told((prior,)), "QB"), family.setting(tasks), seed=seed)
+        Player(
+            Agent("QB", policy, rule, Told((prior,)), "QB"), family.setting(tasks), random_seed=seed
+        )
         for _, _, prior in priors.values()
     ]
     ensemble, rng = Ensemble(players), stream(seed, ENVIRONMENT)

@@ -13,8 +13,6 @@ import bayesmeta as bm
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import (
     Exploration,
-    Plan,
-    Rule,
     first_steps,
     no_exploration,
     rescue,
@@ -25,8 +23,9 @@ from bayesmeta.agents.learners import KNOWN
 from bayesmeta.agents.policies import greedy, thompson
 from bayesmeta.checks import InputError
 from bayesmeta.environment import Bounds, Setting, paper_family
-from bayesmeta.kernels import play
 from bayesmeta.kernels.choose import explore, uniform
+from bayesmeta.kernels.codes import Rule
+from bayesmeta.kernels.tuples import Plan
 from tests.helpers import size
 
 BOUNDS = Bounds(radius=1.0, action_min=0.1, prior_min=0.2, prior_max=2.0, mean_norm=3.0)
@@ -49,7 +48,7 @@ def test_bad_threshold_is_refused(threshold: object) -> None:
 def test_a_tau_beyond_the_horizon_is_refused() -> None:
     """A fixed tau may fill the task and not exceed it."""
     setting = Setting(2, 10, 5, 1.0, BOUNDS)
-    assert first_steps(10).plan(setting) == Plan(Rule.FIRST_STEPS, 10, 0.0)
+    assert first_steps(10).plan(setting) == Plan(Rule.FIRST_STEPS, 10, 0.0, 10)
     with pytest.raises(InputError, match=r"^tau is 11 steps but a task has horizon 10"):
         first_steps(11).plan(setting)
 
@@ -63,7 +62,7 @@ def test_the_tau_of_eq_8_does_not_fit_the_papers_tasks() -> None:
 def test_the_tau_of_eq_8() -> None:
     """8 a^2 / lambda_A ln(d^2 N^2 T) = 80 ln(4 * 25 * 2000), rounded up."""
     plan = theoretical_steps().plan(Setting(2, 2000, 5, 1.0, BOUNDS))
-    assert plan == Plan(Rule.FIRST_STEPS, math.ceil(80 * math.log(200_000)), 0.0)
+    assert plan == Plan(Rule.FIRST_STEPS, math.ceil(80 * math.log(200_000)), 0.0, 2000)
 
 
 def test_the_tau_of_eq_8_needs_assumption_1() -> None:
@@ -73,12 +72,11 @@ def test_the_tau_of_eq_8_needs_assumption_1() -> None:
         theoretical_steps().plan(Setting(2, 2000, 5, 1.0, none))
 
 
-def test_rules_share_their_codes_with_the_kernels() -> None:
-    """The enumeration and the constants of ``kernels/play.py`` are the same numbers."""
-    assert [int(rule) for rule in Rule] == [
-        play.NO_EXPLORATION, play.FIRST_STEPS, play.UNTIL_EIGENVALUE, play.RESCUE
-    ]  # fmt: skip
-    assert until_eigenvalue(0.5).plan(Setting(2, 9, 1, 1.0, BOUNDS)) == Plan(2, 0, 0.5)
+def test_a_plan_is_plain_numbers() -> None:
+    """What numba types by class: an enumeration's member would compile every kernel again."""
+    plan = until_eigenvalue(0.5).plan(Setting(2, 9, 1, 1.0, BOUNDS))
+    assert plan == Plan(Rule.UNTIL_EIGENVALUE, 0, 0.5, 9)
+    assert [type(value) for value in plan] == [int, int, float, int]
 
 
 @pytest.mark.parametrize(

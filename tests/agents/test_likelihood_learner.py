@@ -92,7 +92,7 @@ def test_a_likelihood_player_can_be_pickled() -> None:
     """Between tasks, with all it remembers."""
     family = bm.paper_family(dim=2, horizon=10)
     row = replace(ROSTER["REML-TS"], warmup=2)
-    player, rng = bm.Player(row, family.setting(20), seed=4), np.random.default_rng(0)
+    player, rng = bm.Player(row, family.setting(20), random_seed=4), np.random.default_rng(0)
     for _ in range(6):
         player.start_task()
         player.play(family.draw(rng))
@@ -119,7 +119,7 @@ def test_tasks_that_show_little_are_played_through(agent: str, arms: int, horizo
         bm.GaussianPrior(np.zeros(arms), np.eye(arms)), bm.unit_vectors(arms), 1.0, horizon
     )
     row = replace(bm.ROSTER[agent], warmup=0)
-    player = bm.Player(row, family.setting(40), seed=2)
+    player = bm.Player(row, family.setting(40), random_seed=2)
     rng = np.random.default_rng(1)
     statuses = []
     for _ in range(40):

@@ -44,7 +44,7 @@ def test_ask_and_tell_makes_the_simulators_choices(name: str) -> None:
     """Step by step through the simulator's data, pickled at random moments: the same choices."""
     problem, tasks = family(), 12
     setting = problem.setting(tasks)
-    whole, live = (Player(AGENTS[name], setting, seed=3) for _ in range(2))
+    whole, live = (Player(AGENTS[name], setting, random_seed=3) for _ in range(2))
     rng, moments = stream(3, ENVIRONMENT), np.random.default_rng(0)
     for _ in range(tasks):
         task = problem.draw(rng)
@@ -67,7 +67,9 @@ def test_ask_and_tell_makes_the_simulators_choices(name: str) -> None:
 def test_ask_and_tell_on_the_whole_ball() -> None:
     """Without actions the answer is the action itself, the one the simulator takes."""
     problem = family(bm.WholeBall(3, 0.5))
-    whole, live = (Player(AGENTS["Th-MTS_tau"], problem.setting(6), seed=1) for _ in range(2))
+    whole, live = (
+        Player(AGENTS["Th-MTS_tau"], problem.setting(6), random_seed=1) for _ in range(2)
+    )
     rng = stream(1, ENVIRONMENT)
     for _ in range(6):
         task = problem.draw(rng)
@@ -86,7 +88,7 @@ def test_a_task_cut_short_leaves_the_next_ones_randomness_alone() -> None:
     offers = np.random.default_rng(0).standard_normal((HORIZON, 6, 3))
     choices = []
     for length in (3, HORIZON):
-        player = Player(ROSTER["KTS"], problem.setting(2), seed=5)
+        player = Player(ROSTER["KTS"], problem.setting(2), random_seed=5)
         for steps in (length, HORIZON):
             player.start_task()
             picked = []
@@ -103,7 +105,7 @@ def test_an_unanswered_ask_is_forgotten() -> None:
     problem, offers = family(), np.eye(3)
     picked = []
     for unanswered in (False, True):
-        player = Player(ROSTER["KTS"], problem.setting(2), seed=5)
+        player = Player(ROSTER["KTS"], problem.setting(2), random_seed=5)
         player.start_task()
         if unanswered:
             player.ask(offers)
@@ -177,7 +179,7 @@ def test_playing_whole_tasks_and_asking_can_be_mixed() -> None:
     """A task played in one go leaves nothing behind that a task asked for would stumble over."""
     problem = family()
     agent = learner("All-MTS", exploration=bm.until_eigenvalue(0.5))
-    mixed, whole = (Player(agent, problem.setting(8), seed=2) for _ in range(2))
+    mixed, whole = (Player(agent, problem.setting(8), random_seed=2) for _ in range(2))
     rng = stream(2, ENVIRONMENT)
     for n in range(8):
         task = problem.draw(rng)

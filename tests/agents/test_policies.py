@@ -1,9 +1,11 @@
-"""The schemes inside a task: bad input, the whole ball, the two-point rule, Thompson's law."""
+"""The schemes inside a task: what all of them keep to, bad input, the whole ball, their rules."""
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import NormalDist
 
 import numpy as np
@@ -13,11 +15,11 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 
 import bayesmeta as bm
+from bayesmeta.agents import reference
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.learners import KNOWN, UNKNOWN
 from bayesmeta.agents.policies import (
     Policy,
-    Scheme,
     bayes_ucb,
     frequentist_ids,
     greedy,
@@ -27,6 +29,8 @@ from bayesmeta.agents.policies import (
 )
 from bayesmeta.checks import InputError
 from bayesmeta.kernels import choose
+from bayesmeta.kernels.codes import Scheme
+from bayesmeta.kernels.tuples import Belief, work_space
 from tests.helpers import size
 
 FINITE = {
@@ -36,6 +40,121 @@ FINITE = {
     "frequentist_ids": frequentist_ids(2.0),
     "frequentist_ids, randomised": frequentist_ids(2.0, randomised=True),
 }
+
+
+POLICIES = {"thompson": thompson(), "greedy": greedy(), **FINITE}
+each_policy = pytest.mark.parametrize("name", POLICIES)
+STEP = 3
+
+
+class Posed:
+    """A posterior, actions on offer, and 40 rows of normals, alike but for the last of each row:
+    their uniform numbers lie evenly and symmetrically in (0, 1)."""
+
+    def __init__(self, seed: int, count: int = 6, dim: int = 3) -> None:
+        self.seed, rng = seed, np.random.default_rng(seed)
+        half = rng.standard_normal((dim, dim))
+        self.prior = bm.GaussianPrior(rng.standard_normal(dim), half @ half.T / dim + np.eye(dim))
+        self.actions, self.noise_sd = rng.standard_normal((count, dim)), 0.5
+
+    def draws(self, policy: Policy) -> np.ndarray:
+        row = np.random.default_rng(self.seed).standard_normal(policy.normals(self.prior.dim))
+        draws = np.tile(row, (40, 1))
+        draws[:, -1] = norm.ppf((np.arange(40) + 0.5) / 40)
+        return draws
+
+    def choices(self, policy: Policy, actions: np.ndarray | None = None) -> np.ndarray:
+        """What the kernel chooses at step ``STEP``, for every row of normals."""
+        offered = self.actions if actions is None else actions
+        belief = Belief(
+            self.prior.mean.copy(),
+            np.ascontiguousarray(self.prior.cholesky.T),
+            self.noise_sd**2,
+        )
+        sets = np.array(offered.T, order="C")[None]
+        found = []
+        for row in self.draws(policy):
+            work = work_space(self.prior.dim, len(offered))
+            chosen = choose.choose(policy.choosing([STEP]), belief, sets, row[None], 0, work)
+            found.append(chosen)
+        return np.array(found)
+
+    def scaled(self, rewards: float, actions: float) -> Posed:
+        """The same problem in other units of the rewards and of the actions."""
+        out, unit = copy.copy(self), rewards / actions
+        out.prior = bm.GaussianPrior(unit * self.prior.mean, unit**2 * self.prior.cov)
+        out.actions, out.noise_sd = actions * self.actions, rewards * self.noise_sd
+        return out
+
+
+@each_policy
+def test_a_policy_is_its_readable_twin(name: str) -> None:
+    """The kernel chooses what ``reference.choose`` does."""
+    policy = POLICIES[name]
+    for seed in range(10):
+        posed = Posed(seed)
+        expected = [
+            reference.choose(
+                policy,
+                STEP,
+                posed.prior.mean,
+                posed.prior.cov,
+                posed.actions,
+                row,
+                NormalDist().cdf(float(row[-1])),
+                posed.noise_sd,
+            )
+            for row in posed.draws(policy)
+        ]
+        np.testing.assert_array_equal(posed.choices(policy), expected)
+
+
+@each_policy
+def test_a_policy_does_not_see_the_order_of_actions(name: str) -> None:
+    """Offered in another order, every action is chosen as often. (A randomised scheme may take the
+    two actions of its law in the other order, so the same uniform number need not give the same.)
+    """
+    policy = POLICIES[name]
+    for seed in range(10):
+        posed = Posed(seed)
+        order = np.random.default_rng(seed).permutation(6)
+        again = order[posed.choices(policy, posed.actions[order])]
+        times, others = (np.bincount(k, minlength=6) for k in (posed.choices(policy), again))
+        np.testing.assert_array_equal(times, others)
+
+
+@each_policy
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
+def test_a_policy_does_not_see_units(name: str, unit: float) -> None:
+    """Of the rewards, of the actions; |theta| and the ridge are numbers in those units."""
+    policy = POLICIES[name]
+    for seed in range(10):
+        posed = Posed(seed)
+        bound, ridge = policy.norm_bound, policy.ridge
+        dearer = replace(policy, norm_bound=bound * unit)
+        longer = replace(policy, norm_bound=bound / unit, ridge=ridge * unit**2)
+        expected = posed.choices(policy)
+        np.testing.assert_array_equal(posed.scaled(unit, 1.0).choices(dearer), expected)
+        np.testing.assert_array_equal(posed.scaled(1.0, unit).choices(longer), expected)
+
+
+@each_policy
+@pytest.mark.parametrize("count", [1, 2, 17])
+def test_a_policy_chooses_one_of_the_actions_on_offer(name: str, count: int) -> None:
+    """Where one action is on offer, that one."""
+    chosen = Posed(1, count).choices(POLICIES[name])
+    assert chosen.dtype == np.int64 and ((chosen >= 0) & (chosen < count)).all()
+
+
+@each_policy
+@pytest.mark.parametrize("best", [0, 4])
+def test_a_policy_finds_a_best_action_it_is_sure_of(name: str, best: int) -> None:
+    """theta is known to 1e-4, and one action earns far more than the others."""
+    posed = Posed(2)
+    posed.prior = bm.GaussianPrior([5.0, 0.0, 0.0], 1e-8 * np.eye(3))
+    posed.actions[:, 0] = -np.abs(posed.actions[:, 0])
+    posed.actions[best, 0] = 3.0
+    assert (posed.choices(POLICIES[name]) == best).all()
 
 
 def an_agent(policy: Policy, **fields: object) -> Agent:
@@ -124,11 +243,6 @@ def test_ask_and_play_share_their_ball() -> None:
         taken = player.ask() if step_by_step else player.play(task).taken[0]
         lengths.append(float(np.linalg.norm(taken)))
     assert lengths == pytest.approx([1.0, 1.0])
-
-
-def test_schemes_share_their_codes_with_the_kernels() -> None:
-    """The enumeration and the constants of ``kernels/choose.py`` are the same numbers."""
-    assert all(getattr(choose, scheme.name) == int(scheme) for scheme in Scheme)
 
 
 def test_bayes_ucb_quantile() -> None:
@@ -261,7 +375,7 @@ def test_thompson_plays_each_action_as_often_as_it_is_best() -> None:
     cov = np.array([[1.0, 0.7], [0.7, 0.8]])
     prior = bm.GaussianPrior([0.3, 0.0], cov)
     family = bm.TaskFamily(prior, bm.unit_vectors(2), 1.0, 1)
-    player = bm.Player(an_agent(thompson()), family.setting(1), seed=11)
+    player = bm.Player(an_agent(thompson()), family.setting(1), random_seed=11)
     n, chosen = 6000, 0
     for _ in range(n):
         player.start_task()

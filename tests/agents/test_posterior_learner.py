@@ -19,7 +19,7 @@ FAMILY = bm.TaskFamily(
 
 def play(agent: bm.Agent, tasks: int, seed: int = 0) -> tuple[list[bm.PriorEstimate], bm.Player]:
     """The priors of tasks in a row, and the player after them."""
-    player = bm.Player(agent, FAMILY.setting(tasks), seed=seed)
+    player = bm.Player(agent, FAMILY.setting(tasks), random_seed=seed)
     rng = np.random.default_rng(5)
     found = []
     for _ in range(tasks):

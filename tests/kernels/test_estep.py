@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bayesmeta.estimators.likelihood import CHUNK, evaluate, in_threads, pack
-from bayesmeta.kernels.estep import LANES, estep
+from bayesmeta.kernels.estep import LANES, EachTask, Parameters, estep
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import Problem
 
@@ -15,13 +15,12 @@ from tests.helpers import Problem
 def test_sums_over_tasks(dim: int) -> None:
     """Scores, their squares, weights, and the likelihood; grams may be singular, tasks empty."""
     made = Problem(dim, dim, LANES + 5)
-    ((grams, moments, energy),) = pack(made.stats, np.eye(dim)).chunks
-    assert grams.shape[1] == 2 * LANES
-    scores, weights = np.empty_like(moments), np.empty_like(grams)
+    (chunk,) = pack(made.stats, np.eye(dim)).chunks
+    assert chunk.grams.shape[1] == 2 * LANES
+    scores, weights = np.empty_like(chunk.moments), np.empty_like(chunk.grams)
     variance = 1.3
-    logs, quad, s, ss, w = estep(
-        grams, moments, energy, made.mean, made.root, 1 / variance, True, scores, weights
-    )
+    at = Parameters(made.mean, made.root, 1 / variance)
+    sums = estep(chunk, at, EachTask(scores, weights))
     cov, lower = made.root @ made.root.T, np.tril_indices(dim)
     inverse = [np.linalg.inv(variance * np.eye(len(a)) + a @ cov @ a.T) for a in made.rows]
     data = list(zip(made.rows, made.rewards, inverse, strict=True))
@@ -31,12 +30,15 @@ def test_sums_over_tasks(dim: int) -> None:
     np.testing.assert_allclose(scores[:, :n].T, each_s, rtol=1e-8, atol=1e-9)
     np.testing.assert_allclose(weights[:, :n].T, each_w[:, *lower], rtol=1e-8, atol=1e-9)
     assert not scores[:, n:].any() and not weights[:, n:].any()  # empty tasks add nothing
-    np.testing.assert_allclose(s, each_s.sum(axis=0), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(ss, (each_s.T @ each_s)[lower], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(w, each_w.sum(axis=0)[lower], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums.scores, each_s.sum(axis=0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums.squares, (each_s.T @ each_s)[lower], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(sums.weights, each_w.sum(axis=0)[lower], rtol=1e-9, atol=1e-9)
     steps = sum(len(x) for x in made.rewards)
-    value = -0.5 * (steps * np.log(2 * np.pi * variance) + logs + quad)
+    value = -0.5 * (steps * np.log(2 * np.pi * variance) + sums.logs + sums.quad)
     np.testing.assert_allclose(value, made.log_likelihood(made.mean, cov, variance), rtol=1e-11)
+    none = np.empty((0, 0))
+    for kept, alone in zip(sums, estep(chunk, at, EachTask(none, none)), strict=True):
+        np.testing.assert_array_equal(kept, alone)  # the same bits, nothing of each task kept
 
 
 @pytest.mark.parametrize("restricted", [False, True])

@@ -71,7 +71,7 @@ def both(family: TaskFamily, policy: Policy, rule: Exploration, seed: int = 0):
     """One task played by the kernel and by the reference, on the same randomness."""
     task = family.draw(np.random.default_rng(seed))
     setting = family.setting(1)
-    player = Player(agent(policy, rule), setting, seed=seed)
+    player = Player(agent(policy, rule), setting, random_seed=seed)
     prior = player.start_task().prior
     draws = stream(seed, "test").standard_normal((family.horizon, player._normals()))
     outcome = player.play(task)
@@ -89,8 +89,9 @@ def assert_same(player: Player, outcome, twin) -> None:
     np.testing.assert_allclose(outcome.rewards, twin.rewards, rtol=1e-9, atol=1e-9 * scale)
     assert outcome.explored == twin.explored
     assert outcome.regret == pytest.approx(twin.regret, rel=1e-8, abs=1e-9 * scale)
-    np.testing.assert_allclose(player._mean, twin.mean, rtol=1e-7, atol=1e-9 * scale)
-    np.testing.assert_allclose(player._root.T @ player._root, twin.cov, rtol=1e-7, atol=1e-10)
+    mean, root, _ = player._state.belief
+    np.testing.assert_allclose(mean, twin.mean, rtol=1e-7, atol=1e-9 * scale)
+    np.testing.assert_allclose(root.T @ root, twin.cov, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -9,7 +9,7 @@ import pytest
 from pytensor.compile.mode import Mode
 from pytensor.gradient import DisconnectedInputError, verify_grad
 
-from bayesmeta.kernels.collapsed import tasks_given_priors
+from bayesmeta.kernels.collapsed import Priors, Tasks, tasks_given_priors
 from bayesmeta.posterior.op import (
     CollapsedLikelihood,
     plain_likelihood,
@@ -114,18 +114,9 @@ def test_tasks_one_by_one(dim: int) -> None:
     assert stats.count is not None and stats.energy is not None
     means, roots = problem.mean[None], problem.root[None]
     values, thetas = np.empty((1, 40)), np.empty((1, 40, dim))
-    tasks_given_priors(
-        stats.gram,
-        stats.moment,
-        stats.energy,
-        stats.count,
-        means,
-        roots,
-        np.array([0.8]),
-        np.zeros((1, 40, dim)),
-        thetas,
-        values,
-    )
+    tasks = Tasks(stats.gram, stats.moment, stats.energy, stats.count)
+    priors = Priors(means, roots, np.array([0.8]))
+    tasks_given_priors(tasks, priors, np.zeros((1, 40, dim)), thetas, values)
     cov = problem.root @ problem.root.T
     expected = problem.log_likelihood(problem.mean, cov, 0.8**2)
     np.testing.assert_allclose(values.sum(), expected, rtol=1e-10)
@@ -144,18 +135,9 @@ def test_draws_of_theta_have_the_posterior_covariance() -> None:
     normals = np.concatenate([np.zeros((1, 1, 3)), np.eye(3)[:, None, :]])
     thetas = np.empty((4, 1, 3))
     means, roots = np.tile(problem.mean, (4, 1)), np.tile(problem.root, (4, 1, 1))
-    tasks_given_priors(
-        stats.gram,
-        stats.moment,
-        stats.energy,
-        stats.count,
-        means,
-        roots,
-        np.full(4, 0.8),
-        normals,
-        thetas,
-        np.empty((0, 1)),
-    )
+    tasks = Tasks(stats.gram, stats.moment, stats.energy, stats.count)
+    priors = Priors(means, roots, np.full(4, 0.8))
+    tasks_given_priors(tasks, priors, normals, thetas, np.empty((0, 1)))
     spread = (thetas[1:, 0] - thetas[0, 0]).T
     cov = problem.root @ problem.root.T
     rows = problem.rows[0]
