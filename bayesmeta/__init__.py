@@ -1,93 +1,70 @@
-"""Metalearning linear bandits by prior update: agents, estimators, and checks of every claim."""
+"""Metalearning linear bandits by prior update: agents, estimators, and checks of every claim.
+
+The names below are those most users type. The rest is reached by folder: ``bm.agents`` (policies,
+exploration rules, learners), ``bm.estimators``, ``bm.posterior``, ``bm.simulation``, ``bm.runner``,
+``bm.theory``, ``bm.claims``.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from bayesmeta.lazy import exports
 
-_HOME = {
-    "gaussian": ("GaussianPrior",),
-    "statistics": ("TaskStatistics",),
-    "actions": (
-        "FiniteSet",
-        "RadialDensity",
-        "TruncatedGaussian",
-        "UniformBall",
-        "WholeBall",
-        "unit_vectors",
+_load, __dir__, __all__ = exports(
+    "bayesmeta",
+    {
+        "checks": ("InputError",),
+        "gaussian": ("GaussianPrior",),
+        "statistics": ("TaskStatistics",),
+        "actions": (
+            "FiniteSet",
+            "RadialDensity",
+            "TruncatedGaussian",
+            "UniformBall",
+            "WholeBall",
+            "unit_vectors",
+        ),
+        "environment": ("Bounds", "Setting", "TaskFamily", "paper_family"),
+        "agents": ("Agent", "Player", "ROSTER"),
+        "estimators.estimate": ("PriorEstimate", "Status"),
+        "estimators.fit": ("fit_prior", "task_posteriors"),
+        "posterior.priors": (
+            "InverseWishart",
+            "KnownCovariance",
+            "LKJ",
+            "PriorWarning",
+            "default_prior",
+        ),
+        "posterior.model": ("build_model",),
+        "posterior.sampling": ("FitWarning", "sample_posterior"),
+        "posterior.diagnostics": ("trustworthy",),
+        "posterior.predictive": ("add_log_likelihood", "add_predictive", "add_theta"),
+        "simulation.simulate": ("simulate",),
+        "simulation.records": ("read_record", "write_record"),
+        "simulation.summaries": ("summarise",),
+        "runner.study": ("Study", "grid"),
+        "runner.run": ("run_study", "study_status"),
+        "runner.collect": ("collect",),
+        "runner.progress": ("report_progress",),
+    },
+    folders=(
+        "agents",
+        "calibration",
+        "claims",
+        "estimators",
+        "posterior",
+        "report",
+        "runner",
+        "simulation",
+        "studies",
+        "theory",
     ),
-    "environment": ("Bounds", "Setting", "Task", "TaskFamily", "paper_family"),
-    "agents.exploration": (
-        "Exploration",
-        "first_steps",
-        "no_exploration",
-        "rescue",
-        "theoretical_steps",
-        "until_eigenvalue",
-    ),
-    "agents.policies": (
-        "Policy",
-        "bayes_ucb",
-        "frequentist_ids",
-        "greedy",
-        "oful",
-        "thompson",
-        "v_ids",
-    ),
-    "estimators.estimate": ("PriorEstimate", "Status"),
-    "estimators.fit": ("fit_prior", "task_posteriors"),
-    "agents.learners": (
-        "KNOWN",
-        "KNOWN_MEAN",
-        "UNKNOWN",
-        "Finished",
-        "Given",
-        "Learner",
-        "Likelihood",
-        "Moments",
-        "Posterior",
-    ),
-    "posterior.priors": (
-        "InverseWishart",
-        "KnownCovariance",
-        "LKJ",
-        "PriorWarning",
-        "default_prior",
-    ),
-    "posterior.model": ("build_model",),
-    "posterior.sampling": ("FitWarning", "sample_posterior"),
-    "posterior.diagnostics": ("Trust", "trustworthy"),
-    "posterior.predictive": ("add_log_likelihood", "add_predictive", "add_theta"),
-    "agents.agent": ("Agent",),
-    "agents.roster": ("BAYESIAN", "FIGURE_1", "OURS", "ROSTER", "find_agents"),
-    "agents.player": ("Player",),
-    "simulation.simulate": ("simulate",),
-    "runner.study": ("Study", "grid"),
-    "runner.report": ("Interrupted", "Report"),
-    "runner.run": ("run_study", "study_status"),
-    "runner.collect": ("collect",),
-    "runner.progress": ("progress_bar", "report_progress"),
-    "simulation.records": ("read_record", "thin", "write_record"),
-    "simulation.summaries": ("summarise",),
-    "checks": ("InputError",),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-
-__all__ = sorted(_MODULE_OF)
+)
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: importing the package alone loads nothing."""
+def __getattr__(name: str) -> object:
+    """Load a public name, or a folder, when it is first used."""
     if name == "__version__":
         from importlib.metadata import version
 
         return version("bayesmeta")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'bayesmeta' has no attribute {name!r}")
-    value = getattr(import_module(f"bayesmeta.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+    return _load(name)

@@ -55,4 +55,4 @@ def test_the_python_blocks_run() -> None:
     assert isinstance(player, bm.Player)
     assert player.tasks_seen == 1
     assert isinstance(cautious, bm.Agent)
-    assert cautious.learner == bm.Moments(widening=30.0)
+    assert cautious.learner == bm.agents.Moments(widening=30.0)

@@ -86,7 +86,9 @@ def test_reproduce(python: Path, tmp_path: Path) -> None:
     start(python, tmp_path, *tiny)
     out = tmp_path / "results" / "figure1"
     assert {path.name for path in out.iterdir()} == set(FILES)
-    record = bm.simulate(bm.paper_family(), [*bm.FIGURE_1, *bm.OURS], tasks=20, runs=2)
+    record = bm.simulate(
+        bm.paper_family(), [*bm.agents.FIGURE_1, *bm.agents.OURS], tasks=20, runs=2
+    )
     assert json.loads((out / "summary.json").read_text()) == bm.summarise(record)
 
 
@@ -102,7 +104,7 @@ def test_figure_1_has_the_recorded_rows(python: Path, tmp_path: Path) -> None:
     )
     shown = json.loads(start(python, tmp_path, "-c", code, str(recorded / "figure1.nc")))
     assert shown == json.loads((recorded / "summary.json").read_text())
-    assert [name for name, row in shown.items() if row["recorded"]] == list(bm.BAYESIAN)
+    assert [name for name, row in shown.items() if row["recorded"]] == list(bm.agents.BAYESIAN)
 
 
 @pytest.mark.parametrize(

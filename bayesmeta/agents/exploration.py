@@ -52,7 +52,7 @@ def no_exploration() -> Exploration:
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> bm.no_exploration().rule.name
+    >>> bm.agents.no_exploration().rule.name
     'NONE'
     """
     return Exploration(Rule.NONE)
@@ -74,7 +74,7 @@ def first_steps(tau: int) -> Exploration:
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> bm.first_steps(10).tau
+    >>> bm.agents.first_steps(10).tau
     10
     """
     return Exploration(Rule.FIRST_STEPS, whole("tau", tau))
@@ -92,7 +92,7 @@ def theoretical_steps() -> Exploration:
     --------
     >>> import bayesmeta as bm
     >>> family = bm.paper_family(horizon=2000)
-    >>> bm.theoretical_steps().plan(family.setting(tasks=100)).tau
+    >>> bm.agents.theoretical_steps().plan(family.setting(tasks=100)).tau
     1122
     """
     return Exploration(Rule.FIRST_STEPS, None)
@@ -114,7 +114,7 @@ def until_eigenvalue(threshold: float) -> Exploration:
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> bm.until_eigenvalue(0.03).threshold
+    >>> bm.agents.until_eigenvalue(0.03).threshold
     0.03
     """
     return Exploration(Rule.UNTIL_EIGENVALUE, threshold=real("threshold", threshold, above=0.0))
@@ -131,7 +131,7 @@ def rescue() -> Exploration:
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> bm.rescue().rule.name
+    >>> bm.agents.rescue().rule.name
     'RESCUE'
     """
     return Exploration(Rule.RESCUE)

@@ -92,7 +92,7 @@ def thompson() -> Policy:
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> bm.thompson().posterior_draws
+    >>> bm.agents.thompson().posterior_draws
     1
     """
     return Policy(Scheme.THOMPSON, posterior_draws=1)
@@ -109,7 +109,7 @@ def greedy() -> Policy:
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> bm.greedy().needs_finite_actions
+    >>> bm.agents.greedy().needs_finite_actions
     False
     """
     return Policy(Scheme.GREEDY)
@@ -126,7 +126,7 @@ def bayes_ucb() -> Policy:
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> round(bm.bayes_ucb().quantile(18), 3)  # step t = 19: level 0.95
+    >>> round(bm.agents.bayes_ucb().quantile(18), 3)  # step t = 19: level 0.95
     1.645
     """
     return Policy(Scheme.BAYES_UCB)
@@ -148,7 +148,7 @@ def v_ids(draws: int = 100) -> Policy:
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> bm.v_ids(draws=50).posterior_draws
+    >>> bm.agents.v_ids(draws=50).posterior_draws
     50
     """
     return Policy(Scheme.V_IDS, whole("draws", draws, least=2))
@@ -176,7 +176,7 @@ def oful(norm_bound: float, *, delta: float = 0.05, ridge: float = 1.0) -> Polic
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> bm.oful(norm_bound=3.0).uses_prior
+    >>> bm.agents.oful(norm_bound=3.0).uses_prior
     False
     """
     return _frequentist(Scheme.OFUL, norm_bound, delta, ridge, False)
@@ -208,7 +208,7 @@ def frequentist_ids(
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> bm.frequentist_ids(norm_bound=3.0, randomised=True).randomised
+    >>> bm.agents.frequentist_ids(norm_bound=3.0, randomised=True).randomised
     True
     """
     return _frequentist(Scheme.FREQUENTIST_IDS, norm_bound, delta, ridge, randomised)

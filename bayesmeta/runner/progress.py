@@ -65,7 +65,7 @@ def progress_bar(title: str, unit: str, total: int, done: int = 0) -> Iterator[T
     Examples
     --------
     >>> import bayesmeta as bm
-    >>> with bm.progress_bar("playing", "runs", total=2) as tick:
+    >>> with bm.runner.progress_bar("playing", "runs", total=2) as tick:
     ...     tick(2)
     """
     from rich.console import Console

@@ -130,7 +130,7 @@ def thin(record: xr.Dataset, points: int = 200) -> xr.Dataset:
     --------
     >>> import bayesmeta as bm
     >>> record = bm.simulate(bm.paper_family(dim=2, horizon=10), "KTS", tasks=40)
-    >>> bm.thin(record, points=5).task.values
+    >>> bm.simulation.thin(record, points=5).task.values
     array([ 1,  3,  4,  6, 16, 20, 40])
     """
     last = int(record.task[-1])

@@ -17,7 +17,7 @@ from bayesmeta.simulation.simulator import simulate_run
 
 
 def feed(
-    learner: bm.Likelihood, tasks: int, seed: int = 0, horizon: int = 20
+    learner: bm.agents.Likelihood, tasks: int, seed: int = 0, horizon: int = 20
 ) -> tuple[list[bm.PriorEstimate], Any]:
     """The estimates after each of many tasks of the paper's family, all steps at random."""
     family = bm.paper_family(dim=3, horizon=horizon)
@@ -41,7 +41,7 @@ def fits(found: list[bm.PriorEstimate]) -> list[int]:
 @pytest.mark.parametrize("restricted", [True, False])
 def test_the_last_refit_is_the_optimum(restricted: bool) -> None:
     """Warm starts end where a fit from scratch does, whatever the estimates before."""
-    found, memory = feed(bm.Likelihood(restricted=restricted), 150)
+    found, memory = feed(bm.agents.Likelihood(restricted=restricted), 150)
     refits = fits(found)
     n = refits[-1]
     stats = bm.TaskStatistics(memory.gram[:n], memory.moment[:n])
@@ -51,7 +51,7 @@ def test_the_last_refit_is_the_optimum(restricted: bool) -> None:
 
 def test_refits_are_few_enough_for_a_linear_cost() -> None:
     """Tasks grow by a factor between refits, so tasks fitted in all are a multiple of the tasks."""
-    found, _ = feed(bm.Likelihood(growth=1.3), 400)
+    found, _ = feed(bm.agents.Likelihood(growth=1.3), 400)
     changed = fits(found)
     assert sum(changed) <= 400 * 1.3 / 0.3 + sum(range(12))
     later = np.array([n for n in changed if n > 20])
@@ -60,7 +60,7 @@ def test_refits_are_few_enough_for_a_linear_cost() -> None:
 
 def test_it_leaves_the_boundary() -> None:
     """Few tasks may put an eigenvalue at zero; with more it comes back near the truth."""
-    found, _ = feed(bm.Likelihood(restricted=False, growth=1.05), 600, seed=3, horizon=200)
+    found, _ = feed(bm.agents.Likelihood(restricted=False, growth=1.05), 600, seed=3, horizon=200)
     smallest = [np.linalg.eigvalsh(one.prior.cov)[0] for one in found[3:]]
     assert min(smallest[:40]) < 1e-6
     truth = np.linalg.eigvalsh(bm.paper_family(dim=3).prior.cov)[0]
@@ -69,18 +69,18 @@ def test_it_leaves_the_boundary() -> None:
 
 def test_status_and_first_tasks() -> None:
     """Nothing to learn from one task; a singular optimum is said."""
-    found, _ = feed(bm.Likelihood(), 12, seed=3)
+    found, _ = feed(bm.agents.Likelihood(), 12, seed=3)
     assert found[0].status is bm.Status.TOO_FEW_TASKS
     assert {one.status for one in found[1:]} <= {bm.Status.OK, bm.Status.BOUNDARY}
     with pytest.raises(bm.InputError, match="growth must be greater than 1"):
-        bm.Likelihood(growth=1.0)
+        bm.agents.Likelihood(growth=1.0)
 
 
-@pytest.mark.parametrize("name", bm.OURS)
+@pytest.mark.parametrize("name", bm.agents.OURS)
 def test_ours_learn_the_prior_faster_than_the_papers_best(name: str) -> None:
     """Two runs of 400 tasks, fixed seeds: closer to the mean, and less regret, than All-MTS."""
     family = bm.paper_family()
-    rows = bm.find_agents([name, "All-MTS", "KTS"])
+    rows = bm.agents.find_agents([name, "All-MTS", "KTS"])
     for seed in (1, 2):
         run = simulate_run(family, rows, tasks=400, seed=seed)
         regret = run["regret"].sum(axis=1)
@@ -108,7 +108,7 @@ def test_oracles_with_a_scaled_covariance() -> None:
     prior = ROSTER["KTS_x0.05"].learner.start(setting).prior
     np.testing.assert_allclose(prior.cov, 0.05 * bm.paper_family().prior.cov)
     with pytest.raises(bm.InputError, match="scale must be at least 0"):
-        bm.Given(scale=-1.0)
+        bm.agents.Given(scale=-1.0)
 
 
 @pytest.mark.parametrize("agent", ["REML-TS", "ML-TS"])

@@ -28,14 +28,14 @@ def learner(base: str, **changes: object) -> Agent:
     return replace(ROSTER[base], warmup=4, **changes)
 
 
-FREQUENTIST: Policy = bm.frequentist_ids(norm_bound=4.0)
+FREQUENTIST: Policy = bm.agents.frequentist_ids(norm_bound=4.0)
 AGENTS = {
     "KTS": ROSTER["KTS"],
-    "Th-MTS_tau": learner("Th-MTS_tau", exploration=bm.until_eigenvalue(0.5)),
+    "Th-MTS_tau": learner("Th-MTS_tau", exploration=bm.agents.until_eigenvalue(0.5)),
     "All-MTS": learner("All-MTS"),
-    "All-MIDS": learner("All-MIDS", policy=bm.v_ids(draws=10)),
+    "All-MIDS": learner("All-MIDS", policy=bm.agents.v_ids(draws=10)),
     "frequentist warm-up": learner("All-MTS_tau", name="other", warmup_policy=FREQUENTIST),
-    "Bayes-UCB": learner("All-MTS", name="ucb", policy=bm.bayes_ucb()),
+    "Bayes-UCB": learner("All-MTS", name="ucb", policy=bm.agents.bayes_ucb()),
 }
 
 
@@ -178,7 +178,7 @@ def test_the_ball_is_the_familys_whatever_its_learners_were_told() -> None:
 def test_playing_whole_tasks_and_asking_can_be_mixed() -> None:
     """A task played in one go leaves nothing behind that a task asked for would stumble over."""
     problem = family()
-    agent = learner("All-MTS", exploration=bm.until_eigenvalue(0.5))
+    agent = learner("All-MTS", exploration=bm.agents.until_eigenvalue(0.5))
     mixed, whole = (Player(agent, problem.setting(8), random_seed=2) for _ in range(2))
     rng = stream(2, ENVIRONMENT)
     for n in range(8):
@@ -203,18 +203,22 @@ def test_a_learner_sees_the_same_of_a_task_however_it_is_played(all_steps: bool)
         def __init__(self) -> None:
             self.all_steps = all_steps
 
-        def start(self, setting: bm.Setting) -> list[bm.Finished]:
+        def start(self, setting: bm.Setting) -> list[bm.agents.Finished]:
             return []
 
-        def observe(self, memory: list[bm.Finished], task: bm.Finished) -> list[bm.Finished]:
-            copied = bm.Finished(task.gram.copy(), task.moment.copy(), task.steps, task.energy)
+        def observe(
+            self, memory: list[bm.agents.Finished], task: bm.agents.Finished
+        ) -> list[bm.agents.Finished]:
+            copied = bm.agents.Finished(
+                task.gram.copy(), task.moment.copy(), task.steps, task.energy
+            )
             return [*memory, copied]
 
         def estimate(self, memory: object, setting: bm.Setting, rng: object) -> bm.PriorEstimate:
             return bm.PriorEstimate(setting.truth, bm.Status.OK)
 
     problem = family()
-    agent = Agent("mine", bm.thompson(), bm.first_steps(7), Memory(), "KTS_tau")
+    agent = Agent("mine", bm.agents.thompson(), bm.agents.first_steps(7), Memory(), "KTS_tau")
     whole, live = (Player(agent, problem.setting(1)) for _ in range(2))
     task = problem.draw(np.random.default_rng(1))
     for player in (whole, live):

@@ -158,7 +158,7 @@ def test_a_policy_finds_a_best_action_it_is_sure_of(name: str, best: int) -> Non
 
 
 def an_agent(policy: Policy, **fields: object) -> Agent:
-    return Agent("a", policy, bm.no_exploration(), KNOWN, "a", **fields)
+    return Agent("a", policy, bm.agents.no_exploration(), KNOWN, "a", **fields)
 
 
 @pytest.mark.parametrize("make", [oful, frequentist_ids])
@@ -363,7 +363,9 @@ def test_frequentist_ids_settles_on_doing_nothing(randomised: bool) -> None:
     """
     prior = bm.GaussianPrior([-3.0, -3.0], 0.01 * np.eye(2))
     family = bm.TaskFamily(prior, bm.FiniteSet([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), 1.0, 500)
-    agent = Agent("a", frequentist_ids(5.0, randomised=randomised), bm.no_exploration(), KNOWN, "a")
+    agent = Agent(
+        "a", frequentist_ids(5.0, randomised=randomised), bm.agents.no_exploration(), KNOWN, "a"
+    )
     assert float(bm.simulate(family, [agent], tasks=3).regret.max()) < 150
 
 
@@ -407,7 +409,9 @@ def test_bayes_ucb_and_oful_are_optimistic() -> None:
     player.tell(0.0)
     assert player.ask(np.eye(2)) == 1
     # OFUL starts from equal widths; told of the first arm, it plays the second
-    player = bm.Player(Agent("b", oful(1.0), bm.no_exploration(), UNKNOWN, "b"), family.setting(1))
+    player = bm.Player(
+        Agent("b", oful(1.0), bm.agents.no_exploration(), UNKNOWN, "b"), family.setting(1)
+    )
     player.start_task()
     assert player.ask(np.eye(2)) == 0
     player.tell(0.0)

@@ -91,7 +91,7 @@ def test_draws_that_cannot_be_trusted_are_said(
         return Chain(found, np.zeros(2), divergent)
 
     monkeypatch.setattr("bayesmeta.posterior.online.draw_chain", chain)
-    for name in bm.BAYESIAN:
+    for name in bm.agents.BAYESIAN:
         found, _ = play(bm.ROSTER[name], 5)
         assert [one.status for one in found] == [bm.Status.POSTERIOR] + [status] * 4
 
@@ -107,7 +107,7 @@ def test_a_player_survives_a_pickle() -> None:
 def test_bad_settings_are_refused(wrong: dict[str, float]) -> None:
     """Named."""
     with pytest.raises(bm.InputError, match=next(iter(wrong))):
-        replace(bm.Posterior(), **wrong)  # type: ignore[arg-type]
+        replace(bm.agents.Posterior(), **wrong)  # type: ignore[arg-type]
 
 
 def test_a_prior_mean_that_may_be_zero() -> None:

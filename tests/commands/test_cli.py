@@ -70,7 +70,7 @@ def test_reproduce_record(folder: Path) -> None:
     """The record is the simulation itself, and gives the summary that was written."""
     record = bm.read_record(folder / "figure1.nc")
     assert dict(record.sizes) == {"run": 2, "agent": 2, "task": 20}
-    again = bm.simulate(bm.paper_family(), bm.find_agents(["KTS", "UKTS"]), tasks=20, runs=2)
+    again = bm.simulate(bm.paper_family(), bm.agents.find_agents(["KTS", "UKTS"]), tasks=20, runs=2)
     assert record.identical(again)
     assert bm.summarise(record) == json.loads((folder / "summary.json").read_text())
 

@@ -22,7 +22,7 @@ from tests.helpers import ROOT
 def pretend(record: xr.Dataset) -> xr.Dataset:
     """KTS, and its numbers under the names of the rows that are recorded; nothing is fitted."""
     rows = [record.sel(agent=["KTS"])]
-    rows += [record.sel(agent=["UKTS"]).assign_coords(agent=[name]) for name in bm.BAYESIAN]
+    rows += [record.sel(agent=["UKTS"]).assign_coords(agent=[name]) for name in bm.agents.BAYESIAN]
     return thin(xr.concat(rows, "agent")).assign_attrs(record.attrs)
 
 
@@ -42,7 +42,7 @@ def test_rows_are_added_and_said(played: xr.Dataset, kept: Path, tmp_path: Path)
     """Also to fewer runs, which are the first ones; the summary tells which rows they are."""
     two = played.isel(run=slice(2))
     shown, word = with_recorded(two, kept)
-    assert shown.agent.values.tolist() == ["KTS", "UKTS", *bm.BAYESIAN]
+    assert shown.agent.values.tolist() == ["KTS", "UKTS", *bm.agents.BAYESIAN]
     assert "from the recorded study" in word and "--agents HB-TS,HB-mean-TS" in word
     rows = summarise(shown)
     assert [row["recorded"] for row in rows.values()] == [False, False, True, True]
@@ -50,7 +50,7 @@ def test_rows_are_added_and_said(played: xr.Dataset, kept: Path, tmp_path: Path)
     assert rows["UKTS"] == summarise(two)["UKTS"]
     texts = [text.get_text() for text in figure_1(shown, shown.agent.values.tolist()).texts]
     assert any("HB-TS, HB-mean-TS from the recorded study" in text for text in texts)
-    write(two, tmp_path, ["KTS", *bm.BAYESIAN], shown)
+    write(two, tmp_path, ["KTS", *bm.agents.BAYESIAN], shown)
     assert bm.read_record(tmp_path / "figure1.nc").sizes["task"] == 60  # as played
     assert "HB-TS" in json.loads((tmp_path / "summary.json").read_text())
 
@@ -79,7 +79,7 @@ def test_rows_that_were_played_are_not_replaced(played: xr.Dataset, kept: Path) 
 
 
 def pretend_full(record: xr.Dataset) -> xr.Dataset:
-    rows = [record.sel(agent=["UKTS"]).assign_coords(agent=[name]) for name in bm.BAYESIAN]
+    rows = [record.sel(agent=["UKTS"]).assign_coords(agent=[name]) for name in bm.agents.BAYESIAN]
     assert np.isfinite(record.regret).all()
     return xr.concat(rows, "agent")
 

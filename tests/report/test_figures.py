@@ -96,7 +96,7 @@ def test_places_move_as_little_as_they_must(gap: float) -> None:
 def test_labels_of_the_recorded_figures() -> None:
     """All figures with labels at the ends of lines, as they are drawn from the records."""
     record = bm.read_record(ANALYSES / "figure1" / "figure1.nc")
-    assert check_labels(figure_1(record, [*bm.FIGURE_1, *bm.OURS])) == 8 + 6 + 7
+    assert check_labels(figure_1(record, [*bm.agents.FIGURE_1, *bm.agents.OURS])) == 8 + 6 + 7
     study = bm.read_record(ANALYSES / "estimators" / "estimators.nc")
     assert check_labels(figure_estimators(study, 5)) == 6 + 3
     compared = bm.read_record(ANALYSES / "bayes-vs-moment" / "compared.nc")
@@ -123,7 +123,7 @@ def test_every_method_has_one_look() -> None:
     different = set(looks.values())
     for part in ("label", "color", "marker"):
         assert len({getattr(one, part) for one in different}) == len(different), part
-    agents = [look(name) for name in [*bm.FIGURE_1, *bm.OURS, *bm.BAYESIAN]]
+    agents = [look(name) for name in [*bm.agents.FIGURE_1, *bm.agents.OURS, *bm.agents.BAYESIAN]]
     for part in ("label", "color", "marker"):
         assert len({getattr(one, part) for one in agents}) == len(agents), part
 

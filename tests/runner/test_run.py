@@ -361,7 +361,9 @@ def test_ctrl_c_writes_what_is_finished(tmp_path: Path) -> None:
             raise KeyboardInterrupt
         return example.draws(settings, seed)
 
-    with pytest.raises(bm.Interrupted, match="2 of 5 cells done, 0 failed, 3 remaining") as stop:
+    with pytest.raises(
+        bm.runner.Interrupted, match="2 of 5 cells done, 0 failed, 3 remaining"
+    ) as stop:
         run(replace(study, function=interrupt), tmp_path)
     assert stop.value.report.done == 2
     report = run(replace(study, function=interrupt), tmp_path)
@@ -376,7 +378,7 @@ def test_ctrl_c_in_compiled_code_is_ctrl_c(tmp_path: Path) -> None:
             raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
         return example.draws(settings, seed)
 
-    with pytest.raises(bm.Interrupted, match="1 of 3 cells done, 0 failed, 2 remaining"):
+    with pytest.raises(bm.runner.Interrupted, match="1 of 3 cells done, 0 failed, 2 remaining"):
         run(replace(small_study(3), function=interrupt), tmp_path)
 
 
@@ -386,14 +388,14 @@ def test_ctrl_c_with_nothing_done_leaves_nothing(tmp_path: Path) -> None:
     def interrupt(settings: dict[str, object], seed: int) -> xr.Dataset:
         raise KeyboardInterrupt
 
-    with pytest.raises(bm.Interrupted):
+    with pytest.raises(bm.runner.Interrupted):
         run(replace(small_study(), function=interrupt), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_study_runs_in_any_thread(tmp_path: Path) -> None:
     """Only the main thread can hold Ctrl-C back; elsewhere there is none to hold."""
-    found: list[bm.Report] = []
+    found: list[bm.runner.Report] = []
     thread = threading.Thread(target=lambda: found.append(run(small_study(2), tmp_path)))
     thread.start()
     thread.join(30)

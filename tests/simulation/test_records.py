@@ -195,4 +195,8 @@ def test_unwritable_folder(tmp_path: Path) -> None:
 
 def test_public_names_are_these() -> None:
     """The package offers reading, writing and thinning."""
-    assert (bm.read_record, bm.write_record, bm.thin) == (read_record, write_record, thin)
+    assert (bm.read_record, bm.write_record, bm.simulation.thin) == (
+        read_record,
+        write_record,
+        thin,
+    )

@@ -26,7 +26,9 @@ from bayesmeta.streams import ENVIRONMENT, cell_seed, stream
 @pytest.fixture(scope="module")
 def small() -> xr.Dataset:
     """Figure 1's agents on a short run."""
-    return bm.simulate(bm.paper_family(horizon=40), find_agents(bm.FIGURE_1), tasks=140, runs=2)
+    return bm.simulate(
+        bm.paper_family(horizon=40), find_agents(bm.agents.FIGURE_1), tasks=140, runs=2
+    )
 
 
 def test_the_record_holds_what_it_should(small: xr.Dataset) -> None:
@@ -207,7 +209,7 @@ def test_rows_have_the_papers_settings() -> None:
     assert [row.warmup_tasks(setting) for row in (theory, both, everything)] == [125] * 3
     assert theory.learner == Moments(all_steps=False, widening=10.0)
     assert both.learner == everything.learner == Moments(all_steps=True, widening=1.0)
-    assert theory.exploration == both.exploration == bm.until_eigenvalue(0.03)
+    assert theory.exploration == both.exploration == bm.agents.until_eigenvalue(0.03)
     assert everything.exploration.rule is Rule.RESCUE
 
 
@@ -230,7 +232,7 @@ def test_an_agent_with_its_own_learner_is_one_more_row() -> None:
     family = bm.TaskFamily(
         bm.GaussianPrior(np.zeros(2), np.eye(2)), bm.UniformBall(2, 1.0, 5), 1.0, 10
     )
-    row = bm.Agent("mine", bm.thompson(), bm.no_exploration(), Fresh(), "KTS")
+    row = bm.Agent("mine", bm.agents.thompson(), bm.agents.no_exploration(), Fresh(), "KTS")
     record = bm.simulate(family, [row], tasks=4)
     np.testing.assert_allclose(
         record.mean_error.sel(agent="mine", run=0), np.arange(4) * np.sqrt(2)
@@ -264,7 +266,7 @@ def test_bad_input(changes: dict, message: str) -> None:
 
 def test_tau_longer_than_the_task_is_refused() -> None:
     """Eq. (8) at the paper's settings asks for more steps than a task has."""
-    row = replace(ROSTER["Th-MTS_tau"], exploration=bm.theoretical_steps())
+    row = replace(ROSTER["Th-MTS_tau"], exploration=bm.agents.theoretical_steps())
     with pytest.raises(bm.InputError, match=r"tau of eq. \(8\) is \d+ steps but .* horizon 200"):
         bm.simulate(bm.paper_family(), [row], tasks=10)
 
@@ -310,7 +312,7 @@ def test_units_do_not_matter_to_a_learner(unit: float, base: str) -> None:
 def test_a_change_of_policy_leaves_the_other_agents_alone() -> None:
     """An agent whose warm-up plays another policy does not disturb those beside it, ever."""
     family = bm.paper_family(horizon=15)
-    changing = replace(ROSTER["All-MTS"], warmup=3, warmup_policy=bm.v_ids(draws=5))
+    changing = replace(ROSTER["All-MTS"], warmup=3, warmup_policy=bm.agents.v_ids(draws=5))
     rows = [ROSTER["UKTS"], changing, ROSTER["KMTS"]]
     together = simulate_run(family, rows, tasks=8)["regret"]
     for i, row in enumerate(rows):
@@ -382,10 +384,10 @@ def test_names_that_would_share_a_stream_are_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"policy": bm.thompson}, "policy must be Policy"),
+        ({"policy": bm.agents.thompson}, "policy must be Policy"),
         ({"exploration": "none"}, "exploration must be Exploration"),
-        ({"learner": bm.Moments}, "learner of agent KTS must provide"),
-        ({"learner": bm.Moments(widening=1.0)}, "never explores"),
+        ({"learner": bm.agents.Moments}, "learner of agent KTS must provide"),
+        ({"learner": bm.agents.Moments(widening=1.0)}, "never explores"),
         ({"warmup": 2.5}, "warmup of agent KTS must be a whole number"),
     ],
 )
@@ -420,6 +422,6 @@ def test_a_warm_up_that_cannot_be_played_is_refused_at_once(jobs: int) -> None:
     """The whole ball with a warm-up that compares actions: refused before any process starts."""
     prior = bm.GaussianPrior(np.zeros(2), np.eye(2))
     family = bm.TaskFamily(prior, bm.WholeBall(2, 1.0), 1.0, 5)
-    row = replace(ROSTER["All-MTS"], warmup=1, warmup_policy=bm.oful(norm_bound=3.0))
+    row = replace(ROSTER["All-MTS"], warmup=1, warmup_policy=bm.agents.oful(norm_bound=3.0))
     with pytest.raises(bm.InputError, match=r"policy oful .* whole ball"):
         bm.simulate(family, row, tasks=2, runs=2, jobs=jobs)

@@ -32,7 +32,10 @@ def record() -> xr.Dataset:
 
 def test_figure1_is_complete(record: xr.Dataset) -> None:
     """Paper size: every agent, ten runs, ten thousand tasks, thinned with its landmarks."""
-    wanted = [row.name for row in with_references(bm.find_agents([*bm.FIGURE_1, *bm.OURS]))]
+    wanted = [
+        row.name
+        for row in with_references(bm.agents.find_agents([*bm.agents.FIGURE_1, *bm.agents.OURS]))
+    ]
     assert record.agent.values.tolist() == wanted
     settings = settings_of(record)
     assert (settings["runs"], settings["tasks"], settings["seed"]) == (10, 10_000, 0)
@@ -48,8 +51,8 @@ def test_records_are_current(name: str) -> None:
     those of MCMC, whose draws depend on the last bits of a machine. Where a search for the largest
     likelihood ends depends on them, too, in the eighth digit."""
     record = bm.read_record(FIGURE1 / f"{name}.nc")
-    names = [agent for agent in record.agent.values.tolist() if agent not in bm.BAYESIAN]
-    agents, tasks = bm.find_agents(names), min(150, int(record.task[-1]))
+    names = [agent for agent in record.agent.values.tolist() if agent not in bm.agents.BAYESIAN]
+    agents, tasks = bm.agents.find_agents(names), min(150, int(record.task[-1]))
     seed = cell_seed(settings_of(record)["seed"], "run=3")
     now = simulate_run(bm.paper_family(), agents, tasks=tasks, seed=seed)
     then = record.sel(run=3, task=record.task <= tasks, agent=names)
@@ -57,7 +60,7 @@ def test_records_are_current(name: str) -> None:
     np.testing.assert_allclose(
         then.cumulative_regret, now["regret"].cumsum(axis=1)[:, index], rtol=1e-9
     )
-    searched = np.isin(names, bm.OURS)
+    searched = np.isin(names, bm.agents.OURS)
     for error in ("mean_error", "covariance_error", "smallest_eigenvalue"):
         recorded, today = then[error].values, now[error][:, index]
         np.testing.assert_allclose(recorded[~searched], today[~searched], rtol=1e-9, atol=1e-12)
@@ -71,7 +74,7 @@ def test_definiteness_is_current() -> None:
     run = int(counts.sel(agent="Th-MTS_tau").values.argmax())
     names = counts.agent.values.tolist()
     seed = cell_seed(settings_of(record)["seed"], f"run={run}")
-    now = simulate_run(bm.paper_family(), bm.find_agents(names), tasks=300, seed=seed)
+    now = simulate_run(bm.paper_family(), bm.agents.find_agents(names), tasks=300, seed=seed)
     np.testing.assert_array_equal(now["not_positive_definite"].sum(axis=1), counts.isel(run=run))
     assert counts.isel(run=run).sum() > 0
 
@@ -151,7 +154,7 @@ def test_ours_learn_the_prior_from_all_steps() -> None:
     assert (settings_of(fair)["runs"], settings_of(fair)["tasks"]) == (10, 10_000)
     rows = bm.summarise(fair)
     theirs = rows["All-MTS"]
-    for name in bm.OURS:
+    for name in bm.agents.OURS:
         row = rows[name]
         low, high = row["relative_interval"]
         assert row["reference"] == "KTS" and -0.03 < low < high < 0.03
@@ -173,7 +176,7 @@ def test_posterior_learners_are_recorded() -> None:
     assert settings_of(few)["runs"] >= 10 and settings_of(few)["tasks"] == 100
     rows, early = bm.summarise(bayes), bm.summarise(few)
     final = cumulative(few).cumulative_regret.isel(task=-1)
-    for name in bm.BAYESIAN:
+    for name in bm.agents.BAYESIAN:
         low, high = rows[name]["relative_interval"]
         assert -0.03 < low < high < 0.03 and rows[name]["exploration_steps"] == 0
         assert high < rows["All-MTS"]["relative_interval"][0]
@@ -184,7 +187,7 @@ def test_posterior_learners_are_recorded() -> None:
 def test_ids_record_is_complete() -> None:
     """The IDS counterpart of every row of Figure 1, and KTS as the unit of regret."""
     ids = bm.read_record(FIGURE1 / "ids.nc")
-    wanted = {name.replace("TS", "IDS") for name in bm.FIGURE_1} | {"KTS"}
+    wanted = {name.replace("TS", "IDS") for name in bm.agents.FIGURE_1} | {"KTS"}
     assert wanted <= set(ids.agent.values.tolist())
     assert (settings_of(ids)["runs"], settings_of(ids)["tasks"]) == (10, 2_000)
 
