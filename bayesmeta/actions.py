@@ -93,8 +93,6 @@ class UniformBall(_Law):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayesmeta as bm
     >>> law = bm.UniformBall(dim=3, radius=0.5, count=4)
     >>> law.draw(np.random.default_rng(0), horizon=10).shape
     (10, 3, 4)
@@ -135,8 +133,6 @@ class TruncatedGaussian(_Law):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import bayesmeta as bm
     >>> law = bm.TruncatedGaussian(dim=2, radius=1.0, count=4, cov=np.diag([0.5, 0.1]))
     >>> np.diag(law.second_moment()).round(3)
     array([0.236, 0.091])
@@ -233,7 +229,6 @@ class RadialDensity(_Law):
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.RadialDensity(dim=2, radius=1.0, count=4, density=lambda r: 1 - r).violation() is None
     True
     >>> bm.RadialDensity(dim=2, radius=1.0, count=4, density=lambda r: r).violation()
@@ -314,7 +309,6 @@ class FiniteSet:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.FiniteSet([[3.0, 4.0], [1.0, 0.0]]).radius
     5.0
     """
@@ -365,7 +359,6 @@ def unit_vectors(count: int) -> FiniteSet:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.unit_vectors(2).actions
     array([[1., 0.],
            [0., 1.]])
@@ -386,7 +379,6 @@ class WholeBall:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> print(bm.WholeBall(dim=3, radius=0.5).count)
     None
     """

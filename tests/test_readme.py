@@ -10,8 +10,9 @@ import pytest
 
 import bayesmeta as bm
 from bayesmeta.cli import _parser, main
+from tests.helpers import ROOT
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
 
 
 def test_the_two_commands_stand_first() -> None:
@@ -56,3 +57,12 @@ def test_the_python_blocks_run() -> None:
     assert player.tasks_seen == 1
     assert isinstance(cautious, bm.Agent)
     assert cautious.learner == bm.agents.Moments(widening=30.0)
+
+
+def test_the_places_it_names_are_there() -> None:
+    """Every path in code style, in the table of where to look and elsewhere."""
+    named = set(re.findall(r"`((?:bayesmeta|analyses|notebooks|tests)/[\w./-]*)`", README))
+    assert len(named) > 15
+    assert not [path for path in named if not (ROOT / path).exists()]
+    linked = re.findall(r"\]\(((?!http|#)[^)]+)\)", README)
+    assert not [path for path in linked if not (ROOT / path).exists()]

@@ -44,14 +44,8 @@ class Exploration:
 def no_exploration() -> Exploration:
     """Never explore.
 
-    Returns
-    -------
-    Exploration
-        For ``Agent(exploration=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.agents.no_exploration().rule.name
     'NONE'
     """
@@ -66,14 +60,8 @@ def first_steps(tau: int) -> Exploration:
     tau
         How many; at most the horizon of the tasks.
 
-    Returns
-    -------
-    Exploration
-        For ``Agent(exploration=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.agents.first_steps(10).tau
     10
     """
@@ -83,14 +71,8 @@ def first_steps(tau: int) -> Exploration:
 def theoretical_steps() -> Exploration:
     """Explore for the tau of eq. (8), settled when the tasks are known.
 
-    Returns
-    -------
-    Exploration
-        For ``Agent(exploration=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> family = bm.paper_family(horizon=2000)
     >>> bm.agents.theoretical_steps().plan(family.setting(tasks=100)).tau
     1122
@@ -106,14 +88,8 @@ def until_eigenvalue(threshold: float) -> Exploration:
     threshold
         Greater than 0; the paper's experiment has 0.03.
 
-    Returns
-    -------
-    Exploration
-        For ``Agent(exploration=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.agents.until_eigenvalue(0.03).threshold
     0.03
     """
@@ -123,14 +99,8 @@ def until_eigenvalue(threshold: float) -> Exploration:
 def rescue() -> Exploration:
     """Explore in the last d steps while the gram has rank below d (All-MTS, Section 6).
 
-    Returns
-    -------
-    Exploration
-        For ``Agent(exploration=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.agents.rescue().rule.name
     'RESCUE'
     """

@@ -51,8 +51,6 @@ class Player:
     --------
     On a live problem: every task is started, asked and told step by step, and ended.
 
-    >>> import numpy as np
-    >>> import bayesmeta as bm
     >>> bounds = bm.Bounds(
     ...     radius=1.0, action_min=0.1, prior_min=0.1, prior_max=2.0, mean_norm=3.0
     ... )

@@ -84,14 +84,8 @@ def _quantile(step: int) -> float:
 def thompson() -> Policy:
     """Thompson Sampling: the best action under one draw from the posterior.
 
-    Returns
-    -------
-    Policy
-        For ``Agent(policy=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.agents.thompson().posterior_draws
     1
     """
@@ -101,14 +95,8 @@ def thompson() -> Policy:
 def greedy() -> Policy:
     """The best action under the posterior mean.
 
-    Returns
-    -------
-    Policy
-        For ``Agent(policy=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.agents.greedy().needs_finite_actions
     False
     """
@@ -118,14 +106,8 @@ def greedy() -> Policy:
 def bayes_ucb() -> Policy:
     """Bayes-UCB (Kaufmann et al.): the best posterior quantile of level 1 - 1/(t + 1).
 
-    Returns
-    -------
-    Policy
-        For ``Agent(policy=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> round(bm.agents.bayes_ucb().quantile(18), 3)  # step t = 19: level 0.95
     1.645
     """
@@ -140,14 +122,8 @@ def v_ids(draws: int = 100) -> Policy:
     draws
         Posterior draws a step (M), at least two.
 
-    Returns
-    -------
-    Policy
-        For ``Agent(policy=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.agents.v_ids(draws=50).posterior_draws
     50
     """
@@ -168,14 +144,8 @@ def oful(norm_bound: float, *, delta: float = 0.05, ridge: float = 1.0) -> Polic
     ridge
         V = ridge I before the first step.
 
-    Returns
-    -------
-    Policy
-        For ``Agent(policy=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.agents.oful(norm_bound=3.0).uses_prior
     False
     """
@@ -200,14 +170,8 @@ def frequentist_ids(
     ridge
         V = ridge I before the first step.
 
-    Returns
-    -------
-    Policy
-        For ``Agent(policy=…)``.
-
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.agents.frequentist_ids(norm_bound=3.0, randomised=True).randomised
     True
     """

@@ -97,7 +97,6 @@ class PriorEstimate(NamedTuple):
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> prior = bm.GaussianPrior([1.0, 0.0], [[1.0, 0.5], [0.5, 4.0]])
     >>> bm.PriorEstimate(prior, bm.Status.GIVEN, noise_sd=0.5)
     PriorEstimate, GIVEN: given, not learned

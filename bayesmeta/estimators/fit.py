@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from bayesmeta.checks import Array, InputError, of_type, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate
-from bayesmeta.estimators.maximum import fit_gls, fit_likelihood
+from bayesmeta.estimators.maximum import Options, fit_gls, fit_likelihood
 from bayesmeta.estimators.moments import fit_moments
 from bayesmeta.estimators.search import LIMIT
 from bayesmeta.estimators.split import fit_split
@@ -75,7 +75,6 @@ def fit_prior(
 
     Examples
     --------
-    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> theta = rng.normal(2.0, 1.0, size=50)  # fifty tasks, one feature that is always 1
     >>> rewards = theta.repeat(4) + 0.5 * rng.standard_normal(200)
@@ -106,7 +105,8 @@ def fit_prior(
     if method == "gls" and cov is not None:
         return fit_gls(stats, variance, cov, threads=threads)
     if method in ("ml", "reml", "gls"):
-        return fit_likelihood(stats, variance, method != "ml", threads=threads, limit=limit)
+        options = Options(threads=threads, limit=limit)
+        return fit_likelihood(stats, variance, method != "ml", options)
     return fit_moments(stats, variance, method, widening=widening, horizon=horizon, bounds=bounds)
 
 

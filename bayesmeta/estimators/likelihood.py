@@ -123,10 +123,8 @@ def evaluate(
     place = np.zeros((d, d), dtype=int)
     place[rows, columns] = place[columns, rows] = np.arange(len(rows))
     wide = squares[np.ix_(place.ravel(), place.ravel())].reshape(d, d, d, d)
-    return Point(
-        float(value), mean + shift, 0.5 * (ss - information + z), 0.5 * float(noise), information,
-        wide,
-    )  # fmt: skip
+    gradient = 0.5 * (ss - information + z)
+    return Point(float(value), mean + shift, gradient, 0.5 * float(noise), information, wide)
 
 
 def _total(parts: list) -> Array:  # type: ignore[type-arg]

@@ -51,45 +51,44 @@ class Fit(NamedTuple):
     """whether the likelihood rises as the noise goes to 0"""
 
 
+class Options(NamedTuple):
+    """How to search for a maximum."""
+
+    start: tuple[Array, Array] | None = None
+    """a mean and covariance to begin at"""
+    threads: int = 1
+    limit: int = LIMIT
+    """steps at most"""
+    errors: bool = True
+    """whether to compute standard errors, and see whether the data determine everything"""
+
+
 def maximise(
-    stats: TaskStatistics,
-    variance: float | None,
-    *,
-    restricted: bool,
-    start: tuple[Array, Array] | None = None,
-    threads: int = 1,
-    limit: int = LIMIT,
-    errors: bool = True,
+    stats: TaskStatistics, variance: float | None, restricted: bool, options: Options
 ) -> Fit:
     """Maximise the (restricted) likelihood, from a few steps of EM on by scoring and BFGS.
 
-    ``variance`` None: the noise is estimated, too. ``start`` is a mean and covariance to begin at.
+    ``variance`` None: the noise is estimated, too.
     """
-    n, d = len(stats), stats.dim
+    n, free = len(stats), variance is None
     total = stats.gram.sum(axis=0)
     stats.require_independent_features()
     stats, centre = stats.centred()
-    free = variance is None
     begin = pooled_variance(stats, common=True)[0] if variance is None else variance
     lower = np.linalg.cholesky(total / (n * begin))
     change = np.linalg.inv(lower).T  # theta = change theta'
     packed = pack(stats, change)
-    mean, first, others = np.zeros(d), np.eye(d), []
-    if start is not None:
-        mean = np.linalg.solve(change, start[0] - centre)
-        first = lower.T @ start[1] @ lower + 1e-2 * np.eye(d)  # slow at the boundary: keep off it
-    if n <= FEW:  # the likelihood may have several maxima
-        others = [size * np.eye(d) for size in (1.0, 0.01, 100.0)]
+    mean, starts = _starts(options, lower, change, centre, n)
     found = []
-    with in_threads(threads if len(packed.chunks) > 1 else 1) as each:
-        for k, cov in enumerate([first, *others]):
+    with in_threads(options.threads if len(packed.chunks) > 1 else 1) as each:
+        for k, cov in enumerate(starts):
             with suppress(np.linalg.LinAlgError):  # a start from which rounding leads astray
                 one = Search(packed, mean, cov, begin, free, restricted, each)
                 for _ in range(0 if k else 3):
                     one.em()
                 if k:
-                    one.bfgs(limit)
-                found.append((one, *one.climb(limit)))
+                    one.bfgs(options.limit)
+                found.append((one, *one.climb(options.limit)))
     if not found:
         raise np.linalg.LinAlgError("no start led anywhere")
     search, iterations, converged = max(found, key=lambda one: one[0].point.value)
@@ -98,53 +97,46 @@ def maximise(
     if values[-1] > HOPELESS:
         raise np.linalg.LinAlgError("signal to noise is beyond the digits of numbers")
     cov = change @ (vectors * values) @ vectors.T @ change.T
-    point = search.point
-    value = point.value
-    if restricted:  # the mean was integrated out in other coordinates
-        value += float(np.linalg.slogdet(change)[1])
-    inverse = np.linalg.inv(point.information)
-    cov_sd, identified = standard_errors(search, change) if errors else (None, True)
+    # the restricted likelihood integrates the mean out, in other coordinates
+    volume = float(np.linalg.slogdet(change)[1]) if restricted else 0.0
+    cov_sd, identified = standard_errors(search, change) if options.errors else (None, True)
     return Fit(
-        centre + change @ point.mean,
-        (cov + cov.T) / 2,
-        search.variance,
-        float(value),
-        change @ inverse @ change.T,
-        cov_sd,
-        iterations,
-        converged,
-        int((values > 0).sum()),
-        identified,
-        bool(values[-1] > RATIO),
-        free and search.variance < 1e-6 * begin,
+        mean=centre + change @ search.point.mean,
+        cov=(cov + cov.T) / 2,
+        variance=search.variance,
+        value=float(search.point.value + volume),
+        mean_cov=change @ np.linalg.inv(search.point.information) @ change.T,
+        cov_sd=cov_sd,
+        iterations=iterations,
+        converged=converged,
+        rank=int((values > 0).sum()),
+        identified=identified,
+        imprecise=bool(values[-1] > RATIO),
+        noiseless=free and search.variance < 1e-6 * begin,
     )
 
 
-def fit_likelihood(
-    stats: TaskStatistics,
-    variance: float | None,
-    restricted: bool,
-    *,
-    start: tuple[Array, Array] | None = None,
-    threads: int = 1,
-    limit: int = LIMIT,
-    errors: bool = True,
-) -> PriorEstimate:
-    """``ml`` or ``reml`` of ``fit_prior``, with a status that says what to think of it.
+def _starts(
+    options: Options, lower: Array, change: Array, centre: Array, tasks: int
+) -> tuple[Array, list[Array]]:
+    """Where to begin, in whitened coordinates: a mean, and covariances one after the other."""
+    one = np.eye(len(centre))
+    mean, first = np.zeros(len(centre)), one
+    if options.start is not None:
+        mean = np.linalg.solve(change, options.start[0] - centre)
+        # off the boundary, where the search is slow
+        first = lower.T @ options.start[1] @ lower + 1e-2 * one
+    if tasks > FEW:
+        return mean, [first]
+    return mean, [first, *(size * one for size in (1.0, 0.01, 100.0))]  # several maxima
 
-    ``start`` is a mean and covariance to begin at. Without ``errors`` no standard errors are
-    computed, nor is it seen whether the data determine everything.
-    """
+
+def fit_likelihood(
+    stats: TaskStatistics, variance: float | None, restricted: bool, options: Options
+) -> PriorEstimate:
+    """``ml`` or ``reml`` of ``fit_prior``, with a status that says what to think of it."""
     try:
-        fit = maximise(
-            stats,
-            variance,
-            restricted=restricted,
-            start=start,
-            threads=threads,
-            limit=limit,
-            errors=errors,
-        )
+        fit = maximise(stats, variance, restricted, options)
     except np.linalg.LinAlgError:
         raise InputError(
             Advice(

@@ -128,7 +128,6 @@ def trustworthy(tree: xr.DataTree) -> Trust:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> from bayesmeta.posterior.example import example_tree
     >>> tree = example_tree()
     >>> bool(bm.trustworthy(tree))

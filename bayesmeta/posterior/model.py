@@ -166,7 +166,6 @@ def build_model(
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
     >>> model = bm.build_model(stats, noise_sd=1.0, kind="noncentred")
     >>> sorted(variable.name for variable in model.free_RVs)

@@ -69,8 +69,8 @@ class CollapsedLikelihood(Op):
             )
         d = variables[0].type.shape[0]
         _agree([variable.type.shape for variable in variables])
-        outputs = [pt.dscalar(), pt.TensorType("float64", (d,))(),
-                   pt.TensorType("float64", (d, d))(), pt.dscalar()]  # fmt: skip
+        vector, matrix = (pt.TensorType("float64", (d,) * rank)() for rank in (1, 2))
+        outputs = [pt.dscalar(), vector, matrix, pt.dscalar()]
         return Apply(self, variables, outputs)
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:

@@ -114,7 +114,6 @@ def add_theta(tree: xr.DataTree, random_seed: int = 0) -> xr.DataTree:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> from bayesmeta.posterior.example import example_tree
     >>> tree = example_tree()
     >>> bm.add_theta(tree)["posterior"]["theta"].dims
@@ -179,7 +178,6 @@ def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> from bayesmeta.posterior.example import example_tree
     >>> tree = example_tree()
     >>> bm.add_log_likelihood(tree)["log_likelihood"]["rewards"].dims
@@ -243,7 +241,6 @@ def add_predictive(
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> from bayesmeta.posterior.example import example_tree
     >>> tree = example_tree()
     >>> dict(bm.add_predictive(tree, draws=5)["posterior_predictive"].sizes)

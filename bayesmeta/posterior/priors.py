@@ -56,7 +56,6 @@ class LKJ(_Shown):
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.LKJ(mean=[120.0, 3.0], mean_sd=50.0, scale=[20.0, 1.0])
     LKJ(mean=[120, 3], mean_sd=50, scale=[20, 1], eta=2, noise_scale=1)
     """
@@ -108,7 +107,6 @@ class InverseWishart(_Shown):
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.InverseWishart(mean=0.0, weight=1.0, degrees=5.0, scale=[[2.0, 0.5], [0.5, 1.0]])
     InverseWishart(mean=0, weight=1, degrees=5, scale=[[2, 0.5], [0.5, 1]], noise_scale=1)
     """
@@ -162,7 +160,6 @@ class KnownCovariance(_Shown):
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.KnownCovariance([[1.0, 0.4], [0.4, 2.0]], mean_sd=1.5)
     KnownCovariance(cov=[[1, 0.4], [0.4, 2]], mean=0, mean_sd=1.5, noise_scale=1)
     """
@@ -222,7 +219,6 @@ def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
     >>> bm.default_prior(stats, noise_sd=1.0)
     LKJ(mean=[4.5], mean_sd=[33.12], scale=[13.25], eta=2, noise_scale=2)

@@ -94,7 +94,6 @@ def sample_posterior(
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
     >>> tree = bm.sample_posterior(stats, noise_sd=1.0, random_seed=1)  # doctest: +SKIP
     >>> bm.trustworthy(tree)  # doctest: +SKIP

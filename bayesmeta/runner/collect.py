@@ -38,13 +38,10 @@ def collect(study: Study, source: Path | str | Report, *, partial: bool = False)
 
     Examples
     --------
-    >>> import xarray as xr
-    >>> import bayesmeta as bm
-    >>> def square(settings, seed):
-    ...     return xr.Dataset({"square": settings["n"] ** 2})
-    >>> study = bm.Study("squares", bm.grid(n=[1, 2], run=[0, 1]), square, dims=("n", "run"))
-    >>> dict(bm.collect(study, bm.run_study(study, jobs=1)).sizes)
-    {'n': 2, 'run': 2}
+    >>> from xarray import Dataset
+    >>> study = bm.Study("halves", bm.grid(n=[1, 2]), lambda s, seed: Dataset({"half": s["n"] / 2}))
+    >>> bm.collect(study, bm.run_study(study, jobs=1)).half.values
+    array([0.5, 1. ])
     """
     check_dims(study)
     store = source.store if isinstance(source, Report) else Folder(source)

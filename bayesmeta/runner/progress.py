@@ -22,7 +22,6 @@ def report_progress(fraction: float) -> None:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.report_progress(0.5)
     """
     if _listener is not None:
@@ -64,7 +63,6 @@ def progress_bar(title: str, unit: str, total: int, done: int = 0) -> Iterator[T
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> with bm.runner.progress_bar("playing", "runs", total=2) as tick:
     ...     tick(2)
     """

@@ -73,13 +73,11 @@ def run_study(
 
     Examples
     --------
-    >>> import xarray as xr
-    >>> import bayesmeta as bm
-    >>> def square(settings, seed):
-    ...     return xr.Dataset({"square": settings["n"] ** 2})
-    >>> study = bm.Study("squares", bm.grid(n=[1, 2, 3]), square, dims=("n",))
+    >>> def cell(settings, seed):
+    ...     return bm.simulate(bm.paper_family(horizon=5), "KTS", tasks=settings["tasks"])
+    >>> study = bm.Study("lengths", bm.grid(tasks=[2, 3]), cell, dims=("tasks",))
     >>> print(bm.run_study(study, jobs=1))
-    squares: 3 of 3 cells done, 0 failed, 0 remaining
+    lengths: 2 of 2 cells done, 0 failed, 0 remaining
     """
     of_type("study", study, Study, "make one with Study(name, cells, function)")
     count = _count(jobs, scheduler, dask)
@@ -284,7 +282,6 @@ def study_status(study: Study, folder: Path | str) -> Report:
     Examples
     --------
     >>> import xarray as xr
-    >>> import bayesmeta as bm
     >>> study = bm.Study("none", bm.grid(n=[1, 2]), lambda settings, seed: xr.Dataset())
     >>> print(bm.study_status(study, "no-such-folder"))
     none: 0 of 2 cells done, 0 failed, 2 remaining

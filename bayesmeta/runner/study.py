@@ -59,7 +59,6 @@ class Study:
     Examples
     --------
     >>> import xarray as xr
-    >>> import bayesmeta as bm
     >>> def square(settings, seed):
     ...     return xr.Dataset({"square": settings["n"] ** 2})
     >>> bm.Study("squares", bm.grid(n=[1, 2, 3]), square, dims=("n",))
@@ -137,7 +136,6 @@ def grid(common: Settings | None = None, /, **axes: Iterable[Any]) -> dict[str, 
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> cells = bm.grid({"d": 5}, agent=["All-MTS"], n=[10, 1000])
     >>> list(cells)
     ['All-MTS/n=10', 'All-MTS/n=1000']

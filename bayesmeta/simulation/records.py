@@ -34,7 +34,6 @@ def write_record(record: xr.Dataset, path: Path | str) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> import bayesmeta as bm
     >>> record = bm.simulate(bm.paper_family(dim=2, horizon=10), "KTS", tasks=5)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     bm.write_record(record, f"{folder}/kts.nc")
@@ -60,7 +59,6 @@ def read_record(path: Path | str) -> xr.Dataset:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> bm.read_record("nothing.nc")
     Traceback (most recent call last):
     bayesmeta.checks.InputError: no record at nothing.nc; run the study that writes it first
@@ -128,7 +126,6 @@ def thin(record: xr.Dataset, points: int = 200) -> xr.Dataset:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> record = bm.simulate(bm.paper_family(dim=2, horizon=10), "KTS", tasks=40)
     >>> bm.simulation.thin(record, points=5).task.values
     array([ 1,  3,  4,  6, 16, 20, 40])

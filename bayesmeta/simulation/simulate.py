@@ -118,7 +118,6 @@ def simulate(
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> record = bm.simulate(bm.paper_family(dim=2, horizon=10), ["KTS", "UKTS"], tasks=5, runs=2)
     >>> dict(record.sizes)
     {'run': 2, 'agent': 2, 'task': 5}

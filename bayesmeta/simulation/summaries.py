@@ -75,7 +75,6 @@ def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:
 
     Examples
     --------
-    >>> import bayesmeta as bm
     >>> record = bm.simulate(bm.paper_family(dim=2, horizon=10), ["KTS", "UKTS"], tasks=5, runs=2)
     >>> bm.summarise(record)["KTS"]["normalised_regret"]
     1.0

@@ -13,7 +13,7 @@ from scipy.stats import norm
 import bayesmeta as bm
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.fit import METHODS
-from bayesmeta.estimators.maximum import maximise
+from bayesmeta.estimators.maximum import Options, maximise
 from bayesmeta.estimators.moments import widening_radius
 from bayesmeta.theory.constants import widening_constant
 from tests.helpers import Problem, size
@@ -114,7 +114,7 @@ def test_likelihoods_reach_the_optimum(part: int) -> None:
     for seed in range(25 * part, 25 * (part + 1)):
         stats, sd = random_problem(seed)
         restricted, variance = seed % 2 == 0, sd**2 if seed % 4 < 2 else None
-        fit = maximise(stats, variance, restricted=restricted)
+        fit = maximise(stats, variance, restricted, Options())
         boundaries += fit.rank < stats.dim
         assert fit.converged, seed
         assert fit.value >= best_of_scipy(stats, variance, restricted) - 1e-6, seed
