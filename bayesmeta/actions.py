@@ -385,7 +385,11 @@ class WholeBall:
 
     dim: int
     radius: float
-    count: None = None
+
+    @property
+    def count(self) -> None:
+        """There is no number of actions."""
+        return
 
     def __post_init__(self) -> None:
         whole("dim", self.dim, least=1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesmeta.actions import ActionSet, UniformBall
 from bayesmeta.checks import Array, InputError, of_type, real, whole
+from bayesmeta.display import html_table
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.draw import best_rewards
 from bayesmeta.theory.regime import Bounds, Regime
@@ -18,10 +19,30 @@ __all__ = ["Bounds", "Setting", "Task", "TaskFamily", "paper_family"]
 
 @dataclass(frozen=True)
 class Setting(Regime):
-    """All a learner may know before its first task: the numbers of a ``Regime`` and, for oracles
-    alone, the ``truth``.
+    """All a learner may know before its first task.
 
-    ``ball`` is the radius of the ball where the whole ball is on offer at every step.
+    Parameters
+    ----------
+    dim : int
+        d.
+    horizon : int
+        T, the steps of a task.
+    tasks : int
+        N, the tasks to come.
+    noise_sd : float
+        sigma.
+    bounds : Bounds
+        Those of Assumptions 1-3.
+    truth : GaussianPrior, optional
+        N(mu_*, Sigma_*), for agents that know it.
+    ball : float, optional
+        The radius of the ball, where the whole ball is on offer at every step.
+
+    Examples
+    --------
+    >>> setting = bm.paper_family().setting(tasks=10_000)
+    >>> setting.dim, setting.horizon, setting.bounds.radius
+    (5, 200, 0.25)
     """
 
     truth: GaussianPrior | None = None
@@ -46,16 +67,38 @@ class Task(NamedTuple):
     best: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TaskFamily:
-    """Tasks theta ~ N(mu_*, Sigma_*), each played for ``horizon`` steps (T) with noise sigma."""
+    """Linear-bandit tasks whose parameters are drawn from one prior.
+
+    Parameters
+    ----------
+    prior : GaussianPrior
+        N(mu_*, Sigma_*), which theta is drawn from.
+    actions : ActionSet
+        What is on offer at a step, such as ``UniformBall(dim, radius, count)``.
+    noise_sd : float
+        sigma.
+    horizon : int
+        T, the steps of a task.
+    bounds : Bounds, optional
+        What learners are told; the exact values of this family where None.
+
+    Examples
+    --------
+    >>> bm.paper_family()
+    TaskFamily
+    prior    N(mu, Sigma), d = 5, |mu| = 4.472, eigenvalues of Sigma 0.2 to 4.2
+    actions  UniformBall(dim=5, radius=0.25, count=20, redraw='step')
+    noise_sd 1
+    horizon  200
+    """
 
     prior: GaussianPrior
     actions: ActionSet
     noise_sd: float
     horizon: int
     bounds: Bounds | None = None
-    """What learners are told; the exact values of this family where None."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_sd", real("noise_sd", self.noise_sd, above=0.0))
@@ -73,7 +116,28 @@ class TaskFamily:
 
     @property
     def dim(self) -> int:
+        """The number of features, d."""
         return self.prior.dim
+
+    def _rows(self) -> list[list[str]]:
+        lowest, highest = _extremes(self.prior.cov)
+        prior = (
+            f"N(mu, Sigma), d = {self.dim}, |mu| = {np.linalg.norm(self.prior.mean):.4g}, "
+            f"eigenvalues of Sigma {lowest:.4g} to {highest:.4g}"
+        )
+        rows = [
+            ["prior", prior],
+            ["actions", repr(self.actions)],
+            ["noise_sd", f"{self.noise_sd:g}"],
+            ["horizon", str(self.horizon)],
+        ]
+        return rows + ([] if self.bounds is None else [["bounds", repr(self.bounds)]])
+
+    def __repr__(self) -> str:
+        return "\n".join(["TaskFamily", *(f"{name:<9}{value}" for name, value in self._rows())])
+
+    def _repr_html_(self) -> str:
+        return html_table("TaskFamily", [["part", "what it is"], *self._rows()])
 
     def told(self) -> Bounds:
         """The bounds given, or the family's exact values."""
@@ -144,7 +208,27 @@ def _extremes(covariance: Array) -> tuple[float, float]:
 def paper_family(
     *, dim: int = 5, horizon: int = 200, actions: int = 20, radius: float = 0.25
 ) -> TaskFamily:
-    """The experiment of Section 6: mu_* = 2, Sigma_* with ones and 0.8, sigma = 1."""
+    """The experiment of Section 6: mu_* = 2, Sigma_* with ones and 0.8, sigma = 1.
+
+    Parameters
+    ----------
+    dim, horizon, actions : int
+        d, T, and the actions on offer at a step, drawn anew at each.
+    radius : float
+        a: actions are uniform in the ball of this radius.
+
+    Returns
+    -------
+    TaskFamily
+
+    Examples
+    --------
+    >>> bm.paper_family(dim=2).prior
+    GaussianPrior, d = 2
+        mean  sd  correlation
+    x1     2   1
+    x2     2   1  0.80
+    """
     cov = np.full((dim, dim), 0.8)
     np.fill_diagonal(cov, 1.0)
     return TaskFamily(

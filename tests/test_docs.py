@@ -21,8 +21,14 @@ CALLED = {
     for name, value in PUBLIC.items()
     if inspect.isfunction(value) or inspect.isclass(value)
 }
-WITHOUT_EXAMPLE = {"bm.FitWarning", "bm.InputError", "bm.PriorWarning", "bm.agents.Learner"}
-"""Exceptions, warnings and a protocol: nobody calls them."""
+WITHOUT_EXAMPLE = {
+    "bm.Status",
+    "bm.FitWarning",
+    "bm.InputError",
+    "bm.PriorWarning",
+    "bm.agents.Learner",
+}
+"""Exceptions, warnings, an enumeration and a protocol: nobody calls them."""
 
 
 def arguments(value: object) -> list[str]:

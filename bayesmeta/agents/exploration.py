@@ -13,7 +13,22 @@ from bayesmeta.theory.constants import exploration_length
 
 @dataclass(frozen=True)
 class Exploration:
-    """An exploration rule; made by the functions below. ``tau`` None is that of eq. (8)."""
+    """When a step explores; made by ``no_exploration``, ``first_steps`` and so on.
+
+    Parameters
+    ----------
+    rule : Rule
+        Which rule.
+    tau : int or None
+        Steps of ``first_steps``; None is the tau of eq. (8).
+    threshold : float
+        Of ``until_eigenvalue``.
+
+    Examples
+    --------
+    >>> bm.agents.until_eigenvalue(0.03).plan(bm.paper_family().setting(100)).threshold
+    0.03
+    """
 
     rule: Rule
     tau: int | None = 0

@@ -24,8 +24,25 @@ from bayesmeta.theory.constants import widening_constant
 
 
 class Finished(NamedTuple):
-    """The statistics of the steps of a task that its learner learns from: all of them where it
-    says ``all_steps``, otherwise those of the opening exploration."""
+    """What a finished task leaves to its learner: the statistics of all its steps where the learner
+    says ``all_steps``, otherwise those of its opening exploration.
+
+    Parameters
+    ----------
+    gram : array, shape (d, d)
+        V = A'A.
+    moment : array, shape (d,)
+        A'x.
+    steps : int
+        How many steps.
+    energy : float
+        x'x.
+
+    Examples
+    --------
+    >>> bm.agents.Finished(np.eye(2), np.zeros(2), steps=2, energy=0.5).steps
+    2
+    """
 
     gram: Array
     moment: Array
@@ -76,6 +93,12 @@ class Given:
         Sigma_*, or lambda_max I, its upper bound of Assumption 2.
     scale : float
         Multiplies the covariance.
+
+    Examples
+    --------
+    >>> setting = bm.paper_family(dim=2).setting(tasks=10)
+    >>> bm.agents.Given(scale=0.5).start(setting).prior.cov[0, 0]
+    np.float64(0.5)
     """
 
     mean: str = "known"
@@ -139,6 +162,11 @@ class Moments:
         Whether to use every step of a task, or only its opening exploration, as the theory has it.
     widening : float, optional
         c_w; None is the theoretical constant.
+
+    Examples
+    --------
+    >>> bm.ROSTER["All-MTS"].learner
+    Moments(all_steps=True, widening=1.0)
     """
 
     all_steps: bool = False
@@ -212,6 +240,11 @@ class Likelihood:
     growth : float
         Fits again whenever the tasks have grown by this factor, so that the total cost stays linear
         in their number.
+
+    Examples
+    --------
+    >>> bm.ROSTER["REML-TS"].learner
+    Likelihood(restricted=True, growth=1.1)
     """
 
     restricted: bool = True
@@ -279,6 +312,11 @@ class Posterior:
         Fits again whenever the tasks have grown by this factor, started where the last fit ended.
     draws, tune : int
         Of the one chain of each fit.
+
+    Examples
+    --------
+    >>> bm.ROSTER["HB-TS"].learner
+    Posterior(average=False, growth=1.3, draws=200, tune=300)
     """
 
     average: bool = False

@@ -18,7 +18,24 @@ from bayesmeta.kernels.tuples import Choosing
 
 @dataclass(frozen=True)
 class Policy:
-    """A scheme and its numbers; made by the functions below."""
+    """What is played inside a task; made by ``thompson``, ``v_ids`` and so on.
+
+    Parameters
+    ----------
+    scheme : Scheme
+        How an action is chosen.
+    posterior_draws : int
+        Draws of theta a step, for ``thompson`` and ``v_ids``.
+    ridge, norm_bound, delta : float
+        Of frequentist schemes: V = ridge I at the start, |theta| <= norm_bound, level 1 - delta.
+    randomised : bool
+        Whether ``frequentist_ids`` randomises over two actions.
+
+    Examples
+    --------
+    >>> bm.agents.greedy().uses_prior
+    True
+    """
 
     scheme: Scheme
     posterior_draws: int = 0

@@ -131,7 +131,22 @@ FIGURE_1 = ("KTS", "KMTS", "UKTS", "Th-MTS_tau", "All-MTS_tau", "All-MTS")
 
 
 def find_agents(names: str | Iterable[str]) -> list[Agent]:
-    """Rows by name, in the order given."""
+    """Rows by name, in the order given.
+
+    Parameters
+    ----------
+    names : str or iterable of str
+        See ``ROSTER``.
+
+    Returns
+    -------
+    list of Agent
+
+    Examples
+    --------
+    >>> [row.note for row in bm.agents.find_agents(["KTS", "UKTS"])]
+    ['knows the prior', 'knows nothing, learns nothing']
+    """
     if isinstance(names, str):
         names = [names]
     return [ROSTER[one_of("agent", name, ROSTER)] for name in names]

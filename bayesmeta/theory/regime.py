@@ -15,8 +15,21 @@ from bayesmeta.checks import InputError, of_type, real, whole
 class Bounds:
     """What a learner is told of the family: the known constants of Assumptions 1-3.
 
-    ``radius`` is a, ``action_min`` the lower bound of lambda_min(Sigma_A), ``prior_min`` and
-    ``prior_max`` the bounds on the eigenvalues of Sigma_*, ``mean_norm`` the bound m on |mu_*|.
+    Parameters
+    ----------
+    radius : float
+        a, a bound on the norm of every action.
+    action_min : float
+        A lower bound of lambda_min(Sigma_A).
+    prior_min, prior_max : float
+        Bounds on the eigenvalues of Sigma_*.
+    mean_norm : float
+        m, a bound on |mu_*|.
+
+    Examples
+    --------
+    >>> bm.Bounds(radius=1.0, action_min=0.2, prior_min=0.1, prior_max=2.0, mean_norm=3.0).prior_max
+    2.0
     """
 
     radius: float

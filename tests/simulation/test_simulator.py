@@ -386,7 +386,7 @@ def test_names_that_would_share_a_stream_are_refused(name: str) -> None:
     [
         ({"policy": bm.agents.thompson}, "policy must be Policy"),
         ({"exploration": "none"}, "exploration must be Exploration"),
-        ({"learner": bm.agents.Moments}, "learner of agent KTS must provide"),
+        ({"learner": bm.agents.Moments}, "learner of agent KTS must be an object"),
         ({"learner": bm.agents.Moments(widening=1.0)}, "never explores"),
         ({"warmup": 2.5}, "warmup of agent KTS must be a whole number"),
     ],
