@@ -27,7 +27,7 @@ def gram_steps(regime: Regime, delta: float) -> float:
     return max(regime.dim, 8 * regime.bounds.radius**2 / regime.bounds.action_min * log)
 
 
-def pooled_variance(dim: int, noise_sd: float, action_min: float, prior_max: float) -> float:
+def estimate_variance(dim: int, noise_sd: float, action_min: float, prior_max: float) -> float:
     """2 sigma^2 / (lambda_A d) + lambda_max: under E_v a task's least squares estimate has no more
     variance than this in any direction (noise and prior pooled)."""
     return 2 * noise_sd**2 / (action_min * dim) + prior_max
@@ -35,13 +35,13 @@ def pooled_variance(dim: int, noise_sd: float, action_min: float, prior_max: flo
 
 def widening_constant(dim: int, noise_sd: float, action_min: float, prior_max: float) -> float:
     """c_w below eq. (12): 50 times the pooled variance."""
-    return 50 * pooled_variance(dim, noise_sd, action_min, prior_max)
+    return 50 * estimate_variance(dim, noise_sd, action_min, prior_max)
 
 
-def pooled_variance_of(regime: Regime) -> float:
+def estimate_variance_of(regime: Regime) -> float:
     """The pooled variance of a regime."""
     bounds = regime.bounds
-    return pooled_variance(regime.dim, regime.noise_sd, bounds.action_min, bounds.prior_max)
+    return estimate_variance(regime.dim, regime.noise_sd, bounds.action_min, bounds.prior_max)
 
 
 def widening_constant_of(regime: Regime) -> float:
@@ -55,7 +55,7 @@ def mean_radius(
 ) -> float:
     """sqrt(f_m delta) of the event E_m before the n-th task: the error of the mean is at most this
     with probability 1 - eta (lemma "Mean estimation error"); E_m has eta = 1 / (d n T)."""
-    each = pooled_variance(dim, noise_sd, action_min, prior_max)
+    each = estimate_variance(dim, noise_sd, action_min, prior_max)
     return math.sqrt(3 * each * (dim - math.log(eta)) / (n - 1))
 
 
@@ -72,7 +72,7 @@ def covariance_radius(
 def f_m(regime: Regime, n: int) -> float:
     """f_{m,n} of E_m before the n-th task, eq. (77): 3 (pooled variance) (d + ln(dnT))."""
     log = math.log(regime.dim * n * regime.horizon)
-    return 3 * pooled_variance_of(regime) * (regime.dim + log)
+    return 3 * estimate_variance_of(regime) * (regime.dim + log)
 
 
 def f_s(regime: Regime, n: int) -> float:
@@ -184,7 +184,7 @@ def bounding_polynomial(
 def linear_in_log(regime: Regime) -> tuple[Linear, Linear, Linear]:
     """tau of eq. (8), f_m and f_s of Lemma M-QB before task N + 1, or a little more, for every
     N = 1/delta >= 3: ceil(x) <= x + 1 and ln(N + 1) <= ln N + ln(4/3)."""
-    d, variance = regime.dim, pooled_variance_of(regime)
+    d, variance = regime.dim, estimate_variance_of(regime)
     per = 8 * regime.bounds.radius**2 / regime.bounds.action_min
     log = math.log(d * regime.horizon) + math.log(4 / 3)
     wide = (2 * widening_constant_of(regime)) ** 2
@@ -201,7 +201,9 @@ def k_2(regime: Regime, corrected: bool = False) -> float:
     delta, log = 1 / n, math.log(d * n * regime.horizon)
     cs, cx = c_s(regime), c_xi(regime, delta, corrected) ** 2
     inner = cs * tau_of(regime) + 12 * math.sqrt(cx * cs * c_1(regime, delta) * d) + 2 * cx * cs
-    mean = 24 * math.sqrt(cx * cs) * math.sqrt(3 * pooled_variance_of(regime)) * math.sqrt(d + log)
+    mean = (
+        24 * math.sqrt(cx * cs) * math.sqrt(3 * estimate_variance_of(regime)) * math.sqrt(d + log)
+    )
     return mean + 4 * widening_constant_of(regime) * inner * math.sqrt(5 * d + 2 * log)
 
 
@@ -223,7 +225,7 @@ def n_0(regime: Regime, corrected: bool = False) -> float:
     d, n = regime.dim, regime.tasks
     delta, log = 1 / n, math.log(d * (n + 1) * regime.horizon)
     cs, cx = c_s(regime), c_xi(regime, delta, corrected) ** 2
-    mean = 3 * pooled_variance_of(regime) * (d + log)
+    mean = 3 * estimate_variance_of(regime) * (d + log)
     wide = 4 * widening_constant_of(regime) ** 2 * (5 * d + 2 * log)
     return max(
         burn_in(d, regime.horizon) if corrected else 3.0,

@@ -71,7 +71,7 @@ def test_constants_of_the_papers_experiment() -> None:
     assert PAPER.bounds.action_min == pytest.approx(1 / 112)
     assert c.tau_of(PAPER) == math.ceil(8 / 16 * 112 * math.log(25 * 1e8 * 200))
     assert c.gram_steps(PAPER, 1e-8) == pytest.approx(56 * math.log(5000 * 1e8))
-    assert c.pooled_variance_of(PAPER) == pytest.approx(44.8 + 4.2)
+    assert c.estimate_variance_of(PAPER) == pytest.approx(44.8 + 4.2)
     assert c.c_s(PAPER) == pytest.approx(2 * 112 / 0.04)
     assert c.c_xi(PAPER, 0.01) ** 2 == pytest.approx(5 * math.log(1e5))
     assert c.c_1(PAPER, 0.01) == pytest.approx(10 * math.log(5e5))
@@ -445,11 +445,11 @@ def test_a_regime_is_changed_by_name() -> None:
         PAPER.changed(prior_min=5.0)
 
 
-def test_the_pooled_variance_has_one_home() -> None:
+def test_the_estimate_variance_has_one_home() -> None:
     """f_m, f_s, k_2 and N_0 and the radii follow the one function, and c_w is 50 times it."""
     told = (PAPER.dim, PAPER.noise_sd, PAPER.bounds.action_min, PAPER.bounds.prior_max)
-    each = c.pooled_variance(*told)
-    assert each == c.pooled_variance_of(PAPER) == pytest.approx(49.0)
+    each = c.estimate_variance(*told)
+    assert each == c.estimate_variance_of(PAPER) == pytest.approx(49.0)
     assert c.widening_constant(*told) == c.widening_constant_of(PAPER) == 50 * each
     source = Path(c.__file__).read_text()
     assert source.count("noise_sd**2 / (action_min * dim)") == 1 and source.count("50 *") == 1
