@@ -19,7 +19,6 @@ from bayesmeta.agents.learners import (
     Learner,
     Likelihood,
     Moments,
-    Posterior,
     missing_parts,
 )
 from bayesmeta.agents.policies import thompson
@@ -45,7 +44,6 @@ LEARNING: dict[str, Learner] = {
     "reml": Likelihood(growth=1.0001),
     "ml": Likelihood(restricted=False, growth=1.0001),
 }
-SAMPLED = {"posterior": Posterior(draws=200, tune=100, growth=1.0001)}
 LEARNERS = TOLD | LEARNING
 each = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 each_that_learns = pytest.mark.parametrize("learner", LEARNING.values(), ids=LEARNING)
@@ -158,20 +156,6 @@ def test_the_planted_prior_is_found(learner: Learner) -> None:
     cov = found.prior.cov if found.raw_cov is None else found.raw_cov
     assert np.abs(found.prior.mean - TRUTH.mean).max() < 0.3
     assert np.abs(cov - TRUTH.cov).max() < 0.3
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("learner", SAMPLED.values(), ids=SAMPLED)
-def test_a_posterior_keeps_the_promises_too(learner: Learner) -> None:
-    """Its memory is pickled, its answer repeats with the seed, and it finds the planted prior."""
-    tasks = planted(150)
-    memory = learner.start(SETTING)
-    for task in tasks:
-        memory = learner.observe(memory, task)
-    other = pickle.loads(pickle.dumps(memory))
-    one, two = (learner.estimate(m, SETTING, np.random.default_rng(0)) for m in (memory, other))
-    np.testing.assert_array_equal(one.prior.cov, two.prior.cov)
-    assert np.abs(one.prior.mean - TRUTH.mean).max() < 0.5
 
 
 class Half:

@@ -15,6 +15,8 @@ from bayesmeta.agents.learners import Finished
 from bayesmeta.agents.roster import ROSTER
 from bayesmeta.simulation.simulator import simulate_run
 
+pytestmark = pytest.mark.slow
+
 
 def feed(
     learner: bm.agents.Likelihood, tasks: int, seed: int = 0, horizon: int = 20

@@ -12,6 +12,8 @@ import pytest
 import bayesmeta as bm
 from bayesmeta.posterior.sampling import Chain
 
+pytestmark = pytest.mark.slow
+
 FAMILY = bm.TaskFamily(
     bm.GaussianPrior([1.5], [[0.4]]), bm.UniformBall(1, 1.0, 5), noise_sd=0.7, horizon=12
 )

@@ -9,6 +9,8 @@ import bayesmeta as bm
 from bayesmeta.calibration.ranks import coverage, uniformity
 from tests.helpers import size
 
+pytestmark = pytest.mark.slow
+
 
 def test_uniform_ranks_are_seldom_refused() -> None:
     """p-values of uniform ranks are at most 0.1 in a tenth of samples.

@@ -12,6 +12,8 @@ import pytest
 from tests.helpers import SLEEP_COLUMNS as COLUMNS
 from tests.helpers import run
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_posterior_from_a_csv(
     sleep: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path

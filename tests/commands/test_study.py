@@ -19,6 +19,8 @@ from bayesmeta.studies import all_studies, find_study
 from tests.helpers import ROOT, hear_ctrl_c, run, wait_until
 from tests.runner.example_cells import slow
 
+pytestmark = pytest.mark.slow
+
 SLOW = "tests.runner.example_cells:slow"
 
 

@@ -107,6 +107,7 @@ def random_problem(seed: int) -> tuple[bm.TaskStatistics, float]:
     return bm.TaskStatistics(grams, moments, counts, energies), sd
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_likelihoods_reach_the_optimum(part: int) -> None:
     """100 random problems: never more than 1e-6 below the best a generic optimiser finds."""
@@ -190,6 +191,7 @@ def test_moment_estimates_are_the_printed_formulas() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["moment", "split"])
 def test_unbiased(method: str) -> None:
     """Null: the mean over repetitions of each entry of the estimate is the truth.
@@ -348,6 +350,7 @@ def nasty(seed: int) -> tuple[bm.TaskStatistics, float | None, bool]:
     return stats, (None if seed % 2 else 1.0), bool(rng.integers(2))
 
 
+@pytest.mark.slow
 def test_the_search_arrives_on_nasty_data() -> None:
     """Sixteen problems on which scoring alone is slow or ends at a saddle: where it says that it
     arrived, a generic optimiser does no better, and it nearly always arrives."""

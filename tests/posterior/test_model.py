@@ -25,6 +25,8 @@ from bayesmeta.posterior.sampling import starting_point
 from tests.helpers import Problem as Data
 from tests.helpers import size
 
+pytestmark = pytest.mark.slow
+
 IN_PYTHON = Mode(linker="py", optimizer="fast_compile")
 """Runs the Op's own code, and compiles nothing."""
 

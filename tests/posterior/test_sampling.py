@@ -25,6 +25,8 @@ from bayesmeta.posterior.sampling import compiled, starting_point
 from tests.helpers import Problem as Data
 from tests.helpers import size
 
+pytestmark = pytest.mark.slow
+
 DATA = Data(3, 2, 12, most=15)
 TASKS = DATA.stats
 PRIOR = bm.LKJ(mean=[0.3, -0.2], mean_sd=[1.5, 2.0], scale=[0.8, 1.4], eta=2.0)

@@ -23,6 +23,8 @@ from bayesmeta.runner import cluster
 from tests.helpers import ROOT, wait_until
 from tests.runner.example_cells import draws, slow, small_study
 
+pytestmark = pytest.mark.slow
+
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 """Of workers, which must find the tests; the scheduler need not."""
 
@@ -135,7 +137,6 @@ def test_a_local_cluster_gives_the_same_bits(serial: xr.Dataset, tmp_path: Path)
     xr.testing.assert_identical(bm.collect(slow, tmp_path), serial)
 
 
-@pytest.mark.slow
 def test_a_simulation_on_a_cluster_gives_the_same_bits() -> None:
     """``bm.simulate`` runs where studies run, with its family and agents sent along."""
     family = bm.paper_family(dim=2, horizon=8)

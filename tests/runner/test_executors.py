@@ -22,6 +22,8 @@ from tests.helpers import ROOT, in_session, wait_until
 from tests.runner import example_cells as example
 from tests.runner.example_cells import small_study
 
+pytestmark = pytest.mark.slow
+
 LINUX = pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks at processes in /proc"
 )

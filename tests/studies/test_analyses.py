@@ -22,6 +22,8 @@ from bayesmeta.streams import cell_seed
 from bayesmeta.studies.bayes import SIZES, explored
 from tests.helpers import ROOT, load
 
+pytestmark = pytest.mark.slow
+
 FIGURE1 = ROOT / "analyses" / "figure1"
 
 
