@@ -153,8 +153,9 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
 
     words = list(choices)
     if value not in words:
-        near = difflib.get_close_matches(str(value), words, n=1, cutoff=0.5)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        folded = {word.casefold(): word for word in words}
+        near = difflib.get_close_matches(str(value).casefold(), folded, n=1, cutoff=0.5)
+        hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
         more = f", … ({len(words)} in all)" if len(words) > 30 else ""
         shown = ", ".join(words[:8] if more else words)
         raise InputError(f"unknown {name} {value!r}{hint} (choose from {shown}{more})")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -38,8 +40,11 @@ def html_table(title: str, rows: Rows, note: str = "") -> str:
     return f"<table><caption>{escape(title)}</caption>{body}</table>{below}"
 
 
-def moments_rows(mean: Array, cov: Array, error: Array | None = None) -> list[list[str]]:
+def moments_rows(
+    mean: Array, cov: Array, error: Array | None = None, labels: Sequence[str] | None = None
+) -> list[list[str]]:
     """A mean (with its standard errors), standard deviations and correlations, header first."""
+    names = [f"x{i + 1}" for i in range(len(mean))] if labels is None else list(map(str, labels))
     between = correlation(cov)
     several = len(mean) > 1
     rows = [["", "mean" if error is None else "mean ± s.e.", "sd", "correlation" * several]]
@@ -47,7 +52,7 @@ def moments_rows(mean: Array, cov: Array, error: Array | None = None) -> list[li
         doubt = "" if error is None else f" ± {error[i]:.3g}"
         sd = f"{np.sqrt(cov[i, i]):.4g}" if cov[i, i] >= 0 else "none"
         others = "  ".join("none" if np.isnan(r) else f"{r:.2f}" for r in between[i, :i])
-        rows.append([f"x{i + 1}", f"{value:.4g}{doubt}", sd, others])
+        rows.append([names[i], f"{value:.4g}{doubt}", sd, others])
     if len(mean) > SHOWN:
         rows.append([f"and {len(mean) - SHOWN} more", "", "", ""])
     return rows
@@ -58,3 +63,12 @@ def correlation(cov: Array) -> Array:
     sd = np.sqrt(np.where(np.diag(cov) > 0, np.diag(cov), np.nan))
     found = cov / np.outer(sd, sd)
     return np.asarray(np.where(np.abs(found) <= 1 + 1e-9, found, np.nan))
+
+
+def other_than_default(value: Any, *left_out: str) -> str:
+    """The fields of a dataclass that have another value than by default, as ``a=1, b=2``."""
+    return ", ".join(
+        f"{field.name}={getattr(value, field.name)!r}"
+        for field in fields(value)
+        if field.name not in left_out and getattr(value, field.name) != field.default
+    )

@@ -82,7 +82,7 @@ class GaussianPrior:
         return self.mean + rng.standard_normal(shape) @ self.cholesky.T
 
     def widen(self, radius: float) -> GaussianPrior:
-        """Add ``radius`` to every eigenvalue: Sigma + s I, the widening of eq. (12)."""
+        """A wider prior: ``radius`` is added to every eigenvalue of Sigma."""
         radius = real("radius", radius, least=0.0)
         return GaussianPrior(self.mean, self.cov + radius * np.eye(self.dim))
 

@@ -28,4 +28,4 @@ def exports(
         return value
 
     names = sorted(module_of)
-    return load, lambda: names, names
+    return load, lambda: sorted([*names, *folders]), names

@@ -234,7 +234,7 @@ class TaskStatistics:
         )
 
     def units(self) -> Array:
-        """The typical length of each feature, by which nothing that matters may depend on it."""
+        """The typical length of each feature; dividing by it makes results free of units."""
         squares = np.diagonal(self.gram, axis1=1, axis2=2)
         lengths = np.sqrt(squares.sum(axis=0) / max(len(self), 1))
         return np.where(lengths > 0, lengths, 1.0)

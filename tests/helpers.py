@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import signal
+import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -111,6 +114,17 @@ def run(*arguments: str) -> int:
         return main(list(arguments))
     except SystemExit as error:
         return int(error.code or 0)
+
+
+@cache
+def recipes() -> ModuleType:
+    """What the code of all recipes in CONTRIBUTING.md leaves behind, as a module."""
+    module = ModuleType("recipes")
+    sys.modules["recipes"] = module
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
+        exec(compile(block, "CONTRIBUTING.md", "exec"), module.__dict__)
+    return module
 
 
 def load(path: Path) -> ModuleType:

@@ -51,8 +51,10 @@ def test_public_names_resolve_and_are_documented(name: str) -> None:
 
 
 def test_public_names_are_listed() -> None:
-    """``dir`` shows them, in order and once; what is not among them is an AttributeError."""
-    assert dir(bayesmeta) == bayesmeta.__all__ == sorted(set(bayesmeta.__all__))
+    """``dir`` shows them, and the folders, once; what is not among them is an AttributeError."""
+    assert bayesmeta.__all__ == sorted(set(bayesmeta.__all__))
+    assert set(bayesmeta.__all__) | {"agents", "claims"} <= set(dir(bayesmeta))
+    assert len(dir(bayesmeta)) == len(set(dir(bayesmeta)))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = bayesmeta.nothing
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", bayesmeta.__version__)
@@ -79,6 +81,10 @@ def imports() -> dict[str, set[str]]:
                 for alias in node.names:
                     inner = f"{node.module}.{alias.name}"
                     names.add(inner if inner in paths else str(node.module))
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "exports":
+                homes = node.args[1]
+                assert isinstance(homes, ast.Dict)
+                names |= {f"{module}.{ast.literal_eval(key)}" for key in homes.keys if key}
         found[module] = {name for name in names if name.split(".")[0] == "bayesmeta"}
     return found
 
@@ -122,6 +128,7 @@ def test_the_walk_sees_imports() -> None:
     assert "bayesmeta.kernels.choose" in imports()["bayesmeta.agents.player"]
     assert "bayesmeta.checks" in imports()["bayesmeta.gaussian"]
     assert "bayesmeta.studies.figure1" in imports()["bayesmeta.commands.reproduce"]
+    assert "bayesmeta.agents.roster" in imports()["bayesmeta.agents"]  # loaded lazily
 
 
 def test_imports_go_one_way() -> None:

@@ -47,7 +47,9 @@ def python(wheel: Path) -> Path:
     (site,) = place.glob("lib/python*/site-packages")
     ZipFile(wheel).extractall(site)
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    for compiled in (ROOT / "bayesmeta").rglob("*.nb[ic]"):  # compiling them takes a minute
+    for compiled in (ROOT / "bayesmeta").rglob(
+        "*.nb[ic]"
+    ):  # this tests files, not compiling, which takes a minute
         to = site / compiled.relative_to(ROOT)
         to.parent.mkdir(exist_ok=True)
         shutil.copy(compiled, to)

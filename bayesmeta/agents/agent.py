@@ -45,8 +45,8 @@ class Agent:
     >>> from bayesmeta.agents import KNOWN, no_exploration, thompson
     >>> Agent("KTS", thompson(), no_exploration(), KNOWN, reference="KTS")
     Agent KTS
-    plays         thompson
-    explores      none
+    plays         thompson(posterior_draws=1)
+    explores      none()
     learns        Given(mean='known', cov='known', scale=1.0)
     warm-up       0 tasks
     compared with KTS
@@ -89,12 +89,15 @@ class Agent:
     def _rows(self) -> list[list[str]]:
         warmup = "d^3 tasks" if self.warmup is None else f"{self.warmup} tasks"
         rows = [
-            ["plays", self.policy.scheme.name.lower()],
-            ["explores", self.exploration.rule.name.lower()],
+            ["plays", repr(self.policy)],
+            ["explores", repr(self.exploration)],
             ["learns", repr(self.learner)],
             ["warm-up", warmup],
-            ["compared with", self.reference],
         ]
+        if self.warmup != 0:
+            policy = self.policy if self.warmup_policy is None else self.warmup_policy
+            rows.append(["", f"by {policy!r} with {self.warmup_prior!r}"])
+        rows.append(["compared with", self.reference])
         return rows + ([["note", self.note]] if self.note else [])
 
     def __repr__(self) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bayesmeta.checks import InputError, real, whole
+from bayesmeta.display import other_than_default
 from bayesmeta.environment import Setting
 from bayesmeta.kernels.codes import Rule
 from bayesmeta.kernels.tuples import Plan
 from bayesmeta.theory.constants import exploration_length
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Exploration:
     """When a step explores; made by ``no_exploration``, ``first_steps`` and so on.
 
@@ -33,6 +34,9 @@ class Exploration:
     rule: Rule
     tau: int | None = 0
     threshold: float = 0.0
+
+    def __repr__(self) -> str:
+        return f"{self.rule.name.lower()}({other_than_default(self, 'rule')})"
 
     def plan(self, setting: Setting) -> Plan:
         """Settle the rule for a setting; a tau longer than the task is refused."""

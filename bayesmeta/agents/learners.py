@@ -20,7 +20,6 @@ from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.maximum import Options, fit_likelihood
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
-from bayesmeta.theory.constants import widening_constant
 
 
 class Finished(NamedTuple):
@@ -177,17 +176,9 @@ class Moments:
             real("widening", self.widening, least=0.0)
 
     def start(self, setting: Setting) -> MomentMemory:
-        bounds = setting.bounds
-        if self.widening is not None:
-            constant = self.widening
-        elif bounds.action_min > 0:
-            constant = widening_constant(
-                setting.dim, setting.noise_sd, bounds.action_min, bounds.prior_max
-            )
-        else:
-            raise InputError(
-                "the theoretical c_w needs action_min > 0 (Assumption 1); give widening= instead"
-            )
+        constant = moments.chosen_widening(
+            setting.dim, setting.noise_sd, self.widening, setting.bounds
+        )
         return MomentMemory(moments.empty(setting.dim), constant)
 
     def observe(self, memory: MomentMemory, task: Finished) -> MomentMemory:

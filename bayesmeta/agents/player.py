@@ -115,6 +115,12 @@ class Player:
         else:
             policy = agent.policy
             estimate = agent.learner.estimate(self._memory, setting, self._learner_rng)
+        of_type(
+            f"the estimate of the learner of agent {agent.name}",
+            estimate,
+            PriorEstimate,
+            "return PriorEstimate(prior, Status.OK)",
+        )
         if not policy.uses_prior:
             estimate = estimate._replace(prior=policy.own_prior(setting))
         if estimate.prior.dim != setting.dim:

@@ -10,13 +10,14 @@ from statistics import NormalDist
 import numpy as np
 
 from bayesmeta.checks import InputError, real, whole
+from bayesmeta.display import other_than_default
 from bayesmeta.environment import Setting
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.codes import Scheme
 from bayesmeta.kernels.tuples import Choosing
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Policy:
     """What is played inside a task; made by ``thompson``, ``v_ids`` and so on.
 
@@ -43,6 +44,9 @@ class Policy:
     norm_bound: float = 0.0
     delta: float = 0.05
     randomised: bool = False
+
+    def __repr__(self) -> str:
+        return f"{self.scheme.name.lower()}({other_than_default(self, 'scheme')})"
 
     @property
     def needs_finite_actions(self) -> bool:

@@ -16,6 +16,7 @@ from bayesmeta.checks import Array
 from bayesmeta.environment import Task
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.codes import Rule, Scheme
+from bayesmeta.kernels.linalg import SINGULAR
 from bayesmeta.kernels.tuples import Plan
 
 
@@ -91,9 +92,17 @@ def explores(
     if plan.rule == Rule.UNTIL_EIGENVALUE:
         return all_so_far and bool(t < d or lowest < plan.threshold * noise_sd**2)
     if plan.rule == Rule.RESCUE:
-        singular = t < d or lowest < 1e-12 * np.trace(gram)
-        return t >= horizon - d and singular
+        return t >= horizon - d and not (t >= d and full_rank(gram))
     return False
+
+
+def full_rank(gram: Array) -> bool:
+    """Whether a gram is invertible, each feature measured in its own length."""
+    lengths = np.sqrt(np.diag(gram))
+    if lengths.min() == 0:
+        return False
+    lowest = float(np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0])
+    return lowest >= SINGULAR * len(gram)
 
 
 def ball_action(

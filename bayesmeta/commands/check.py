@@ -142,7 +142,9 @@ def _explain(console: Console, one: Checked) -> None:
     for found in examples:
         _point(console, f"counterexample ({claim.sides}):", found)
     if not examples and verdict.loose_by is not None:
-        title = f"tightest, the bound {verdict.loose_by:.4g} times what was found, at:"
+        title = (
+            f"the bound is {verdict.loose_by:.4g} times what was found, or more; least slack at:"
+        )
         _point(console, title, verdict.worst)
     why = "where it goes wrong" if verdict.verdict == "violated" else "remark"
     for title, text in ((why, claim.remark), ("what survives", claim.survives)):

@@ -94,6 +94,8 @@ class PriorEstimate(NamedTuple):
         At the estimate.
     iterations
         Steps of the search.
+    features
+        Labels of the features, for tables.
 
     Examples
     --------
@@ -116,6 +118,7 @@ class PriorEstimate(NamedTuple):
     noise_sd: float | None = None
     log_likelihood: float | None = None
     iterations: int | None = None
+    features: tuple[str, ...] | None = None
 
     @property
     def usable(self) -> bool:
@@ -131,7 +134,8 @@ class PriorEstimate(NamedTuple):
         """A line on the status, a table of the features, a line on the noise."""
         title = f"PriorEstimate, {self.status.name}: {self.status.advice}"
         noise = "" if self.noise_sd is None else f"noise_sd {self.noise_sd:.4g}"
-        return title, moments_rows(self.prior.mean, self.prior.cov, self.mean_sd), noise
+        rows = moments_rows(self.prior.mean, self.prior.cov, self.mean_sd, self.features)
+        return title, rows, noise
 
     def __repr__(self) -> str:
         title, rows, noise = self._shown()

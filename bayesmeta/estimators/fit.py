@@ -92,7 +92,7 @@ def fit_prior(
         if given is not None and method != user:
             raise InputError(f"{name} is for method {user!r}; {method} does not use it")
     if method == "split":
-        return fit_split(stats)
+        return fit_split(stats)  # it checks its pair, and keeps its labels
     of_type("stats", stats, TaskStatistics, "make one, or use TaskStatistics.from_frame")
     assert isinstance(stats, TaskStatistics)
     if len(stats) < 2:
@@ -103,11 +103,15 @@ def fit_prior(
     whole("threads", threads, least=1)
     variance = None if noise_sd is None else real("noise_sd", noise_sd, above=0.0) ** 2
     if method == "gls" and cov is not None:
-        return fit_gls(stats, variance, cov, threads=threads)
-    if method in ("ml", "reml", "gls"):
+        found = fit_gls(stats, variance, cov, threads=threads)
+    elif method in ("ml", "reml", "gls"):
         options = Options(threads=threads, limit=limit)
-        return fit_likelihood(stats, variance, method != "ml", options)
-    return fit_moments(stats, variance, method, widening=widening, horizon=horizon, bounds=bounds)
+        found = fit_likelihood(stats, variance, method != "ml", options)
+    else:
+        found = fit_moments(
+            stats, variance, method, widening=widening, horizon=horizon, bounds=bounds
+        )
+    return found._replace(features=stats.features)
 
 
 def task_posteriors(stats: TaskStatistics, estimate: PriorEstimate) -> tuple[Array, Array]:

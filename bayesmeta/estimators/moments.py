@@ -75,8 +75,11 @@ def observe(state, gram, moment):
     if not has_full_rank(gram, np.empty_like(gram)):
         state.tasks[1] += 1
         return np.full_like(gram, np.nan), np.full_like(moment, np.nan)
-    state.tasks[0] += 1
     inverse = inverse_gram(gram)
+    if not np.isfinite(inverse).all():  # numbers too small or too large for its digits
+        state.tasks[1] += 1
+        return np.full_like(gram, np.nan), np.full_like(moment, np.nan)
+    state.tasks[0] += 1
     theta = inverse @ moment  # eq. (9), ordinary least squares
     step = theta - state.mean
     state.mean[:] += step / state.tasks[0]  # eq. (10), the running mean
@@ -223,7 +226,7 @@ def fit_moments(
     facts = {
         "raw_cov": raw,
         "passed_over": len(stats) - k,
-        "negative": int((np.linalg.eigvalsh(raw) < 0).sum()),
+        "negative": negative_eigenvalues(raw),
         "mean_cov": state.scatter / (k * (k - 1)),
         "cov_sd": _spread(thetas[used] - state.mean, inverses[used], variance, doubt),
         "noise_sd": math.sqrt(variance),
@@ -234,7 +237,7 @@ def fit_moments(
         return PriorEstimate(GaussianPrior(state.mean, _clip(raw)), Status.CLIPPED, **facts)
     if method == "moment-widened":
         steps = _horizon(horizon)
-        constant = _constant(stats.dim, math.sqrt(variance), widening, bounds)
+        constant = chosen_widening(stats.dim, math.sqrt(variance), widening, bounds)
         cov, _ = widened(state, variance, steps, constant)
     return as_it_is(state.mean, cov, facts)
 
@@ -255,15 +258,28 @@ def _horizon(horizon: int | None) -> int:
     return whole("horizon", horizon, least=1)
 
 
-def _constant(d: int, noise_sd: float, widening: float | None, bounds: Bounds | None) -> float:
-    """c_w: the one given, or the theoretical one for these bounds."""
+def chosen_widening(
+    dim: int, noise_sd: float, widening: float | None, bounds: Bounds | None
+) -> float:
+    """c_w of eq. (12): the one given, or the theoretical one for these bounds."""
     if widening is not None:
         return real("widening", widening, least=0.0)
     if bounds is None or bounds.action_min <= 0:
         raise InputError(
             "the theoretical c_w needs bounds with action_min > 0 (Assumption 1); or give widening"
         )
-    return widening_constant(d, noise_sd, bounds.action_min, bounds.prior_max)
+    return widening_constant(dim, noise_sd, bounds.action_min, bounds.prior_max)
+
+
+def negative_eigenvalues(symmetric: Array) -> int:
+    """How many eigenvalues are negative: the same in all units of the features.
+
+    Counted after each feature is measured in its own scale, which changes no sign (Sylvester's law
+    of inertia): in raw units rounding in a large feature would swamp a small one.
+    """
+    scale = np.sqrt(np.abs(np.diag(symmetric)))
+    scale = np.where(scale > 0, scale, 1.0)
+    return int((np.linalg.eigvalsh(symmetric / scale[:, None] / scale) < 0).sum())
 
 
 def _clip(symmetric: Array) -> Array:
@@ -275,7 +291,7 @@ def _clip(symmetric: Array) -> Array:
 def as_it_is(mean: Array, cov: Array, facts: dict[str, object]) -> PriorEstimate:
     """An estimate whose covariance may have negative eigenvalues: it is handed out all the same,
     and its status says so."""
-    if np.linalg.eigvalsh(cov)[0] >= 0:
+    if not negative_eigenvalues(cov):
         return PriorEstimate(GaussianPrior(mean, cov), Status.OK, **facts)  # type: ignore[arg-type]
     prior = GaussianPrior.unusable(mean, cov)
     return PriorEstimate(prior, Status.NOT_POSITIVE_DEFINITE, **facts)  # type: ignore[arg-type]

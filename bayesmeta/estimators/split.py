@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from bayesmeta.checks import Array, InputError
 from bayesmeta.estimators.estimate import PriorEstimate
-from bayesmeta.estimators.moments import as_it_is, least_squares
+from bayesmeta.estimators.moments import as_it_is, least_squares, negative_eigenvalues
 from bayesmeta.statistics import TaskStatistics
 
 
@@ -28,11 +26,11 @@ def fit_split(pair: object) -> PriorEstimate:
     gap = (gap_one + gap_two) / 2
     facts = {
         "raw_cov": raw,
-        "negative": int((np.linalg.eigvalsh(raw) < 0).sum()),
+        "negative": negative_eigenvalues(raw),
         "mean_cov": gap.T @ gap / (n * (n - 1)),
         "cov_sd": each.std(axis=0, ddof=1) / math.sqrt(n) if n > 2 else None,
     }
-    return as_it_is(mean, raw, facts)
+    return as_it_is(mean, raw, facts | {"features": first.features})
 
 
 def _halves(pair: object) -> tuple[TaskStatistics, TaskStatistics]:

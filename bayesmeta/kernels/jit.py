@@ -11,7 +11,7 @@ import numba
 from bayesmeta.kernels import sources
 
 _njit = functools.partial(numba.njit, error_model="numpy", fastmath=False)
-STAMP = sources.digest("bayesmeta.kernels")  # every file that can hold or call one
+STAMP = sources.kernel_digest()
 
 
 def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,7 +25,7 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile for speed without changing results: no fast-math, so bits do not depend on luck.
+    """Compile for speed, without fast-math, so that results have the same bits on every run.
 
     It is refused by name: left out, numba takes it over from whatever calls a kernel first, such
     as a model compiled by PyTensor, and the code so compiled is kept for all other callers.

@@ -9,8 +9,7 @@ import numpy as np
 from bayesmeta.kernels.jit import inlined, kernel
 
 SINGULAR = 1e-12
-"""A gram is singular where its smallest eigenvalue, features in own lengths, is below this times
-their number."""
+"""A gram is singular where lambda_min of V_ij / sqrt(V_ii V_jj) is below this times d."""
 
 
 @inlined

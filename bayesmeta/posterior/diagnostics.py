@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from bayesmeta.runner.plain import without_nan
 if TYPE_CHECKING:
     import xarray as xr
 
+CHECKED = ("mu", "Sigma", "sigma")
+"""The variables whose draws are checked, where there are such."""
 _MORE = Advice("draw more ({draws}, {tune})")
 _STILL = "entries that never moved"
 _DEPTH = "at maximal tree depth"
@@ -133,10 +136,10 @@ def trustworthy(tree: xr.DataTree) -> Trust:
     >>> bool(bm.trustworthy(tree))
     True
     """
-    posterior = group_of(tree, "posterior", "mu")
+    group_of(tree, "posterior", "mu")
     group_of(tree, "sample_stats", "diverging")
     stored = json.loads(tree.attrs.get("diagnostics", "{}"))
-    if stored.get("draws") == _size(posterior):
+    if stored.get("draws") == _digest(tree):
         return Trust(
             Check(**check | {"value": np.nan if check["value"] is None else check["value"]})
             for check in stored["checks"]
@@ -144,10 +147,20 @@ def trustworthy(tree: xr.DataTree) -> Trust:
     return check_draws(tree)
 
 
-def as_attribute(trust: Trust, posterior: xr.Dataset) -> str:
-    """JSON of the checks, for the attributes of a tree with these draws."""
+def as_attribute(trust: Trust, tree: xr.DataTree) -> str:
+    """JSON of the checks, for the attributes of the tree whose draws were checked."""
     checks = [check._asdict() for check in trust]
-    return json.dumps(without_nan({"draws": _size(posterior), "checks": checks}))
+    return json.dumps(without_nan({"draws": _digest(tree), "checks": checks}))
+
+
+def _digest(tree: xr.DataTree) -> str:
+    """Of the draws that are checked: others have to be checked anew."""
+    posterior, stats = tree["posterior"].to_dataset(), tree["sample_stats"].to_dataset()
+    found = blake2b(digest_size=8)
+    for data in (*(posterior[name] for name in CHECKED if name in posterior), stats["diverging"]):
+        found.update(repr(data.shape).encode())
+        found.update(np.ascontiguousarray(data.values).tobytes())
+    return found.hexdigest()
 
 
 def _size(posterior: xr.Dataset) -> list[int]:
@@ -159,7 +172,7 @@ def check_draws(tree: xr.DataTree) -> Trust:
     """Compute all checks of a tree."""
     posterior = group_of(tree, "posterior", "mu")
     stats = group_of(tree, "sample_stats", "diverging")
-    names = [name for name in ("mu", "Sigma", "sigma") if name in posterior]
+    names = [name for name in CHECKED if name in posterior]
     data = posterior[[name for name in names if not _known(tree, name)]]
     chains, draws = _size(posterior)
     checks = [Check("chains", chains, ">= 2", chains >= 2)]

@@ -94,9 +94,13 @@ def sample_posterior(
 
     Examples
     --------
-    >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
-    >>> tree = bm.sample_posterior(stats, noise_sd=1.0, random_seed=1)  # doctest: +SKIP
-    >>> bm.trustworthy(tree)  # doctest: +SKIP
+    >>> rng = np.random.default_rng(0)
+    >>> theta = rng.normal(2.0, 1.0, size=50)  # fifty tasks of four steps, one feature
+    >>> rewards = theta.repeat(4) + 0.5 * rng.standard_normal(200)
+    >>> stats = bm.TaskStatistics.from_arrays(np.arange(50).repeat(4), rewards, np.ones((200, 1)))
+    >>> tree = bm.sample_posterior(stats, noise_sd=0.5, random_seed=1)
+    >>> bool(bm.trustworthy(tree)), round(float(tree["posterior"]["mu"].mean()), 1)
+    (True, 2.1)
     """
     settings = check_settings(
         draws, tune, chains, random_seed, target_accept, cores, nuts_sampler=nuts_sampler
@@ -110,7 +114,7 @@ def sample_posterior(
     tree.attrs = _attributes(problem, nuts_sampler, settings) | {
         "seconds": time.perf_counter() - start,
         "trusted": int(bool(trust)),
-        "diagnostics": as_attribute(trust, tree["posterior"].to_dataset()),
+        "diagnostics": as_attribute(trust, tree),
     }
     _warn_of(trust)
     return tree

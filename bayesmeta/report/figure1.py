@@ -62,7 +62,8 @@ def with_recorded(record: xr.Dataset, path: Path | None = None) -> tuple[xr.Data
     kept = kept.isel(run=slice(runs)).assign_coords(run=here.run)
     ours, theirs = (data.cumulative_regret.sel(agent=NORMALISER).values for data in (here, kept))
     if not np.allclose(ours, theirs, rtol=1e-9):
-        return record, f"{names} are not drawn: the recorded study had other tasks (a seed?); {ask}"
+        why = "the recorded study had other tasks, of another seed or version"
+        return record, f"{names} are not drawn: {why}; {ask}"
     return _joined(here, kept, missing), f"{names} are from the recorded study figure1-bayes; {ask}"
 
 

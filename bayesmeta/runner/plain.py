@@ -37,7 +37,7 @@ def describe(value: object) -> Any:
         return value
     if is_dataclass(value) and not isinstance(value, type):
         parts = {field.name: describe(getattr(value, field.name)) for field in fields(value)}
-        return {"type": type(value).__name__} | parts
+        return {"type": _type(value)} | parts
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, (list, tuple)):
@@ -47,12 +47,36 @@ def describe(value: object) -> Any:
     return _name(value)
 
 
+def _type(value: object) -> str:
+    """The class of an object: by its name where it is the package's, otherwise also by its module
+    and a digest of its methods, so that a class of a user's that was edited is another one."""
+    kind = type(value)
+    if kind.__module__.startswith("bayesmeta."):
+        return kind.__name__
+    codes = [
+        marshal.dumps(part.__code__)
+        for base in kind.__mro__
+        for part in map(_function, vars(base).values())
+        if part is not None and not base.__module__.startswith("builtins")
+    ]
+    digest = blake2b(b"".join(codes), digest_size=6).hexdigest()
+    return f"{kind.__module__}.{kind.__qualname__} {digest}"
+
+
+def _function(part: object) -> Any:
+    """The function behind a method or a property; None where there is none."""
+    inner = getattr(part, "fget", None) or getattr(part, "__func__", part)
+    return inner if hasattr(inner, "__code__") else None
+
+
 def _name(value: object) -> Any:
     name = getattr(value, "__qualname__", None)
     if name is None:
-        if type(value).__repr__ is not object.__repr__:
+        if type(value).__module__ == "builtins":
             return repr(value)
-        return {"type": type(value).__qualname__} | describe(vars(value))
+        slots = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ())]
+        parts = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        return {"type": _type(value)} | describe(parts | getattr(value, "__dict__", {}))
     code = getattr(value, "__code__", None)
     if "<" not in name or code is None:
         return f"{value.__module__}.{name}"

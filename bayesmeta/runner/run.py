@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bayesmeta.checks import InputError, of_type, whole
+from bayesmeta.checks import InputError, of_type, renamed, whole
 from bayesmeta.runner.cell import Result, compute_cell, one_line, run_cell, source_of
 from bayesmeta.runner.executors import (
     Serial,
@@ -36,6 +36,7 @@ Bar = Callable[[int, int], AbstractContextManager[Tick]]
 """(total, done before) -> a progress bar."""
 
 
+@renamed(progress="progressbar")
 def run_study(
     study: Study,
     folder: Path | str | None = None,

@@ -27,7 +27,6 @@ from bayesmeta.streams import stream
 from bayesmeta.theory.constants import (
     covariance_radius,
     mean_radius,
-    widening_constant,
 )
 
 if TYPE_CHECKING:
@@ -89,11 +88,10 @@ class Fits(NamedTuple):
 def closed_forms(family: TaskFamily, stats: TaskStatistics) -> dict[str, PriorEstimate]:
     """Eq. (11), widened by eq. (12) with Section 6's constant and the theory's, and REML."""
     sd, bounds = family.noise_sd, family.told()
-    theory = widening_constant(family.dim, sd, bounds.action_min, bounds.prior_max)
     return {
         "moment": fit_prior(stats, sd, "moment"),
         METHODS[1]: fit_prior(stats, sd, "moment-widened", widening=10.0, horizon=HORIZON),
-        METHODS[2]: fit_prior(stats, sd, "moment-widened", widening=theory, horizon=HORIZON),
+        METHODS[2]: fit_prior(stats, sd, "moment-widened", bounds=bounds, horizon=HORIZON),
         "REML": fit_prior(stats, sd, "reml"),
     }
 

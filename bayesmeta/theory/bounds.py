@@ -140,9 +140,9 @@ def describe_theory(regime: Regime, actions: int, delta: float | None = None) ->
 def _of_theorem_1(regime: Regime, actions: int, delta: float) -> list[Line]:
     n, tau, widening = regime.tasks, c.tau_of(regime), c.widening_constant_of(regime)
     told = (tau, c.f_m(regime, n), c.f_s(regime, n), delta)
-    radius = widening * math.sqrt(
-        (5 * regime.dim + 2 * math.log(regime.dim * n * regime.horizon)) / (n - 1)
-    )
+    told_by = regime.bounds.action_min, regime.bounds.prior_max
+    eta = 1 / (regime.dim * n * regime.horizon)
+    radius = c.covariance_radius(regime.dim, regime.noise_sd, *told_by, n, eta)
     task = prior_dependent_task(regime, actions)
     better = prior_dependent_corrected(regime, actions)
     return [

@@ -26,6 +26,7 @@ from bayesmeta.checks import InputError
 from bayesmeta.environment import Bounds, Setting
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.gaussian import GaussianPrior
+from tests.helpers import recipes
 
 TRUTH = GaussianPrior([1.0, -0.5], [[1.0, 0.3], [0.3, 0.5]])
 STEPS = 15
@@ -43,6 +44,7 @@ LEARNING: dict[str, Learner] = {
     "moments, theoretical widening": Moments(),
     "reml": Likelihood(growth=1.0001),
     "ml": Likelihood(restricted=False, growth=1.0001),
+    "of the recipe in CONTRIBUTING.md": recipes().Plain(),
 }
 LEARNERS = TOLD | LEARNING
 each = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)

@@ -17,6 +17,7 @@ from bayesmeta.estimators import moments as moment
 from bayesmeta.estimators.estimate import Status
 from bayesmeta.estimators.moments import raise_eigenvalues, widening_radius
 from bayesmeta.statistics import TaskStatistics
+from bayesmeta.theory.constants import covariance_radius, widening_constant
 from tests.helpers import size
 
 
@@ -152,6 +153,15 @@ def test_ols_of_a_singular_task_is_refused_or_left_out() -> None:
         moment.least_squares(stats)
     found = moment.least_squares(stats, undetermined="nan")
     np.testing.assert_array_equal(found, [[1.0, 1.0], [np.nan, np.nan]])
+
+
+def test_widening_covers_the_error_of_the_lemma() -> None:
+    """Eq. (12) adds what the lemma on the covariance allows for, with eta = 1 / (d n T)."""
+    told = (3, 0.7, 0.2, 4.0)
+    for n in (2, 30, 10_000):
+        expected = covariance_radius(*told, n, 1 / (3 * n * 50))
+        found = moment.widening_radius(n, 3, 50, widening_constant(*told))
+        assert found == pytest.approx(expected, rel=1e-12)
 
 
 def test_widening_radius_is_the_printed_one() -> None:

@@ -50,6 +50,9 @@ def test_a_change_in_a_called_kernel_reaches_its_caller(tmp_path: Path) -> None:
     moments = tmp_path / "bayesmeta" / "estimators" / "moments.py"
     moments.write_text(moments.read_text().replace("MomentState", "Renamed"))
     assert said(COUNT, tmp_path) == ["1", "0"]  # what names a tuple that is gone is no obstacle
+    codes = tmp_path / "bayesmeta" / "kernels" / "codes.py"
+    codes.write_text(codes.read_text() + "\n")
+    assert said(COUNT, tmp_path) == ["1", "0"]  # its numbers are frozen into what is compiled
     linalg = tmp_path / "bayesmeta" / "kernels" / "linalg.py"
     text = linalg.read_text()
     changed = text.replace("if not gram[i, i] > 0.0", "if gram[i, i] > 0.0")

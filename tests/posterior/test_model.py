@@ -517,6 +517,9 @@ def test_a_tree_keeps_its_checks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert not called
     bm.trustworthy(tree.isel(draw=slice(10)))
     assert len(called) == 1
+    spoiled = tree.copy(deep=True)
+    spoiled["sample_stats"]["diverging"][:] = True
+    assert not bm.trustworthy(spoiled) and len(called) == 2  # other draws of the same number
 
 
 def test_checks_without_a_number_are_kept_as_failures() -> None:
@@ -526,7 +529,7 @@ def test_checks_without_a_number_are_kept_as_failures() -> None:
     rng = np.random.default_rng(1)
     tree = tree_of(rng.standard_normal((4, 500)), np.full((4, 500), 2.0), fixed=False)
     found = bm.trustworthy(tree)
-    tree.attrs["diagnostics"] = as_attribute(found, tree["posterior"].to_dataset())
+    tree.attrs["diagnostics"] = as_attribute(found, tree)
     again = bm.trustworthy(tree)
     assert [check.name for check in again.failed] == [check.name for check in found.failed]
     assert any(np.isnan(check.value) for check in again)

@@ -114,3 +114,39 @@ def test_the_seed_goes_by_either_name() -> None:
     assert bm.Study("s", {}, example.draws, seed=4).random_seed == 4  # type: ignore[call-arg]
     with pytest.raises(bm.InputError, match="give one of them"):
         bm.Study("s", {}, example.draws, seed=4, random_seed=4)  # type: ignore[call-arg]
+
+
+def test_another_class_of_the_same_name_is_another_study(tmp_path: Path) -> None:
+    """A learner of one's own that was edited, or that differs in a slot, is played anew."""
+
+    def told(value: float) -> bm.Agent:
+        class Mine:
+            __slots__ = ("value",)
+            all_steps = False
+
+            def start(self, setting: bm.Setting) -> None:
+                return None
+
+            def observe(self, memory: None, task: bm.agents.Finished) -> None:
+                return None
+
+            def estimate(
+                self, memory: None, setting: bm.Setting, rng: np.random.Generator
+            ) -> bm.PriorEstimate:
+                prior = bm.GaussianPrior(np.full(setting.dim, self.value), np.eye(setting.dim))
+                return bm.PriorEstimate(prior, bm.Status.GIVEN)
+
+        learner = Mine()
+        learner.value = value
+        return replace(bm.ROSTER["KTS"], name="mine", learner=learner)
+
+    family = bm.paper_family(dim=2, horizon=5)
+    errors = [
+        float(
+            bm.simulate(family, told(v), tasks=2, folder=tmp_path).mean_error.sel(agent="mine")[
+                0, 0
+            ]
+        )
+        for v in (2.0, 50.0)
+    ]
+    assert errors[0] == 0 and errors[1] > 60
