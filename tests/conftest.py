@@ -17,6 +17,7 @@ settings.load_profile("suite")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow files first, so that two processes end at about the same time."""
+    """Slow files first, the notebooks and the wheel before all, so that two processes end at about
+    the same time."""
     slow = {item.path for item in items if "slow" in item.keywords}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path not in slow, len(item.path.parts)))
