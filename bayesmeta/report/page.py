@@ -31,7 +31,9 @@ def render(template: Path, **values: object) -> str:
     ``{% call fold("…") %} … {% endcall %}``.
     """
     text = _environment(template.parent).get_template(template.name).render(**values)
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+    parts = re.split(r"(<details>.*?</details>)", text, flags=re.DOTALL)
+    parts[::2] = [re.sub(r"\n(?=- )", "\n\n", part) for part in parts[::2]]  # bullets apart
+    return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip() + "\n"
 
 
 def write_page(texts: dict[Path, str], figures: dict[Path, Figure]) -> None:
