@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 OUT ?= results/figure1
 
-.PHONY: help setup reproduce test quick lint notebooks bench lock record
+.PHONY: help setup reproduce test quick lint notebooks bench lock record fuzz soak mutants maxima
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -39,6 +39,22 @@ notebooks: setup  ## execute the notebooks in place
 
 bench: setup  ## measure speed as ratios, and record them in benchmarks/
 	$(PYTHON) benchmarks/run.py
+
+fuzz: setup  ## hold 6,000 random inputs to the rule "right, or refused in one line", and record it
+	$(PYTHON) tests/trials/fuzz.py
+	$(PYTHON) analyses/hardening/report.py
+
+soak: setup  ## kill, fill disks and cut workers for ten minutes, compare bytes, and record it
+	$(PYTHON) tests/trials/soak.py
+	$(PYTHON) analyses/hardening/report.py
+
+mutants: setup  ## break the code in 320 places, see which tests notice, and record it (half an hour)
+	$(PYTHON) tests/trials/mutants.py
+	$(PYTHON) analyses/hardening/report.py
+
+maxima: setup  ## compare likelihoods with the best of 50 starts on 2,000 small tables, and record it
+	$(PYTHON) tests/trials/maxima.py
+	$(PYTHON) analyses/hardening/report.py
 
 record: setup  ## run the recorded studies again and write analyses/ (two hours)
 	for study in figure1 figure1-bayes figure1-few figure1-fair figure1-orderings figure1-ids figure1-definiteness estimators calibration calibration-adaptive bayes-vs-moment bayes-vs-moment-fits bayes-vs-moment-priors theorems-ts theorems-ids theorems-horizon theorems-dim theorems-dim-radius; do \
