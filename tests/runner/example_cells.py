@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from bayesmeta import Study, grid, report_progress
-from bayesmeta.runner.executors import PINNED
+from bayesmeta.runner.pinning import PINNED
 
 
 def draws(settings: dict[str, Any], seed: int) -> xr.Dataset:
