@@ -17,6 +17,10 @@ GRACE = 5.0
 """Seconds beyond the limit; then a process that cannot end itself (stopped, say) is killed."""
 
 
+LONGEST = 1e9
+"""Seconds, about what ``faulthandler`` can count: thirty years."""
+
+
 class TimedOut(RuntimeError):
     """A call ran for longer than it may; its process was ended."""
 
@@ -74,7 +78,7 @@ def limited(
     prepare()
     began, writer = _clock
     began.value = time.monotonic()
-    faulthandler.dump_traceback_later(seconds, exit=True, file=writer.fileno())
+    faulthandler.dump_traceback_later(min(seconds, LONGEST), exit=True, file=writer.fileno())
     try:
         return call(*arguments)
     finally:

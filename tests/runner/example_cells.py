@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import time
@@ -75,6 +76,21 @@ def dies_once(settings: dict[str, Any], seed: int) -> xr.Dataset:
         os.kill(os.getpid(), signal.SIGKILL)
     threads = [int(os.environ.get(name, "0")) for name in PINNED]
     return draws(settings, seed).assign(threads=("library", threads), process=os.getpid())
+
+
+def stuck(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """Never returns in runs 1 and 3, crashes in run 4; leaves the number of its process."""
+    run = settings["run"]
+    if "marker" in settings:
+        Path(settings["marker"], f"{run}.{os.getpid()}").touch()
+    if run == 1:  # holds Python's lock, deaf to SIGTERM
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        ctypes.PyDLL(None).sleep(1000)
+    if run == 3:  # can do nothing at all, not even end itself
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if run == 4:
+        ctypes.string_at(0)
+    return draws(settings, seed)
 
 
 def halves(settings: dict[str, Any], seed: int) -> xr.Dataset:
