@@ -108,4 +108,5 @@ def small_study(runs: int = 6, seconds: float = 0.0, **settings: Any) -> Study:
 
 slow = small_study(40, 0.05, matrix=300)
 """Two seconds of work, to be disturbed."""
+two = small_study(2)
 not_a_study = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
@@ -10,6 +11,13 @@ import pytest
 LINUX = pytest.mark.skipif(
     not Path("/proc/net/tcp").exists(), reason="looks at processes and sockets in /proc"
 )
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def family(root: int) -> set[int]:

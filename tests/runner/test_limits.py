@@ -68,7 +68,7 @@ def test_with_a_limit_one_job_is_a_process_of_its_own(
     monkeypatch.setattr(executors.Processes, "tries", 1)
     report = bm.run_study(study(0, 4), tmp_path, jobs=1, timeout=60)
     assert report.done == 1 and "its worker died" in report.failures[0].error
-    with pytest.raises(limits.TimedOut, match="more than 0.5 s"):
+    with pytest.raises(limits.TimedOut, match=r"more than 0\.5 s"):
         bm.run_study(study(1), jobs=1, timeout=0.5, raise_errors=True)
 
 
