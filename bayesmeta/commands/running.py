@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.checks import whole
+from bayesmeta.checks import real, whole
 
 if TYPE_CHECKING:
     from bayesmeta.runner.report import Report
@@ -26,25 +27,44 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--dask", type=int, metavar="N", help="use a Dask cluster of N processes on this machine"
     )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="end a cell that runs for longer, and note it as failed (default: never)",
+    )
+    parser.add_argument(
+        "--allow-other-source",
+        action="store_true",
+        help="take results of Dask workers that run other source of bayesmeta",
+    )
 
 
 def workers_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Where a study is to run, as ``run_study`` takes it."""
+    """Where and how a study is to run, as ``run_study`` takes it."""
     for name in ("jobs", "dask"):
         if getattr(options, name) is not None:
             whole(f"--{name}", getattr(options, name), least=1)
-    return {name: getattr(options, name) for name in ("jobs", "scheduler", "dask")}
+    if options.timeout is not None:
+        real("--timeout", options.timeout, above=0)
+    names = ("jobs", "scheduler", "dask", "timeout", "allow_other_source")
+    return {name: getattr(options, name) for name in names}
 
 
 def run(
     study: Study, folder: Path, workers: dict[str, Any], title: str, unit: str, **options: Any
 ) -> Report:
-    """Run a study with a progress bar."""
+    """Run a study with a progress bar; a refused worker is told on standard error."""
     from bayesmeta.runner.progress import progress_bar
+    from bayesmeta.runner.report import OtherSource
     from bayesmeta.runner.run import run_study
 
     bar = partial(progress_bar, title, unit)
-    return run_study(study, folder, progressbar=bar, **workers, **options)
+    try:
+        return run_study(study, folder, progressbar=bar, **workers, **options)
+    except OtherSource as error:
+        print(f"bayesmeta: {error}", file=sys.stderr)
+        return error.report
 
 
 def print_report(report: Report) -> int:

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import logging
+import math
+import multiprocessing as mp
 import pickle
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from bayesmeta.checks import InputError
+from bayesmeta.kernels import sources
+from bayesmeta.runner import guard
+from bayesmeta.runner.executors import Processes, each
 
 PATIENCE = 10.0
 """Seconds to wait for a scheduler to answer."""
 WAIT_FOR_WORKERS = 60.0
 """Seconds to wait for a worker; an adaptive cluster may have none at first."""
+IDLE = 30.0
+"""Seconds after which a worker ends the child process of calls with a time limit."""
 
 
 class Dask:
@@ -25,9 +36,12 @@ class Dask:
 
     tries = 1  # the scheduler itself repeats calls, on other workers
 
-    def __init__(self, client: Any, name: str) -> None:
+    def __init__(
+        self, client: Any, name: str, timeout: float = math.inf, any_source: bool = False
+    ) -> None:
         from distributed.scheduler import KilledWorker
 
+        self._timeout, self._any_source = timeout, any_source
         self.name = name
         self.died: tuple[type[BaseException], ...] = (KilledWorker,)
         self._client = client
@@ -39,7 +53,12 @@ class Dask:
         # as bytes whose loading makes the call, so that the scheduler need not import its modules
         import cloudpickle
 
-        return self._executor.submit(pickle.loads, cloudpickle.dumps(_Call(call, arguments)))
+        sent = cloudpickle.dumps(_Call(call, arguments))
+        if self._timeout < math.inf:
+            sent = pickle.dumps(_Call(in_child, (self._timeout, sent)))
+        if not self._any_source:
+            sent = pickle.dumps(_guarded(sent))
+        return self._executor.submit(pickle.loads, sent)
 
     def limit(self) -> int:
         """Two for every worker there is now: one under way, one waiting."""
@@ -59,6 +78,9 @@ class Dask:
     def fraction(self) -> float:
         return 0.0
 
+    def reason(self, future: Future[Any]) -> Exception | None:
+        return None
+
 
 class _Call:
     """A call that is made when its pickle is loaded."""
@@ -68,6 +90,49 @@ class _Call:
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return self._parts
+
+
+def _guarded(sent: bytes) -> _Call:
+    """A pickled call with the check of the worker's source before it, in words of its own."""
+    words = "exec(text, space) or space['guarded'](*arguments)"
+    arguments = _text(sources), sources.digest(), sent
+    return _Call(eval, (words, {"text": _text(guard), "space": {}, "arguments": arguments}))
+
+
+@cache
+def _text(module: ModuleType) -> str:
+    return Path(str(module.__file__)).read_text()
+
+
+_child = Processes(1)
+_child_in_use = threading.Lock()
+_idle: threading.Timer | None = None
+
+
+def in_child(timeout: float, call: bytes) -> Any:
+    """On a worker: load a pickled call in a child process, which can be ended.
+
+    The child is kept for the next call, for a while. A worker of several threads has one child.
+    """
+    global _idle
+    # nannies start workers as daemons, which multiprocessing allows no children; ours end with us
+    mp.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+    with _child_in_use:
+        if _idle is not None:
+            _idle.cancel()
+        _child.timeout = timeout
+        try:
+            ((_, future),) = each(_child, pickle.loads, [(None, (call,))])
+            return future.result()
+        finally:
+            _idle = threading.Timer(IDLE, _end_child)
+            _idle.daemon = True
+            _idle.start()
+
+
+def _end_child() -> None:
+    with _child_in_use:
+        _child.end()
 
 
 def _ask(client: Any, name: str) -> dict[str, int]:
@@ -88,12 +153,17 @@ def _line(error: BaseException) -> str:
 
 @contextmanager
 def dask(
-    scheduler: str | None, count: int | None, function: Callable[..., Any]
+    scheduler: str | None,
+    count: int | None,
+    function: Callable[..., Any],
+    timeout: float = math.inf,
+    any_source: bool = False,
 ) -> Iterator[tuple[Dask, list[str]]]:
     """The cluster at a scheduler's address, or one of ``count`` processes here; and notes on it.
 
     A user's module that defines ``function`` is sent along, so that workers need no copy of it, and
-    do not run an earlier state of it that they have imported.
+    do not run an earlier state of it that they have imported. A worker whose source of this package
+    differs refuses (``guard``), unless ``any_source``.
     """
     if scheduler is not None and not re.fullmatch(r"(\w+://)?[^\s/:]+:\d+|tls://.+", scheduler):
         raise InputError(
@@ -122,7 +192,7 @@ def dask(
             logging.getLogger("bayesmeta").warning(
                 "%s has no workers yet; waiting for up to %g s", name, WAIT_FOR_WORKERS
             )
-        yield Dask(client, name), _notes(threads)
+        yield Dask(client, name, timeout, any_source), _notes(threads)
 
 
 @contextmanager
@@ -162,7 +232,9 @@ def _local_cluster(count: int | None, name: str) -> Any:
         return distributed.LocalCluster(
             n_workers=count,
             threads_per_worker=1,
-            dashboard_address=None,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            worker_dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         )
     except RuntimeError as error:

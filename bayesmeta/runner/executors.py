@@ -17,25 +17,17 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from typing import Any, Protocol
 
 from bayesmeta.checks import InputError
-from bayesmeta.runner import progress
+from bayesmeta.runner import limits, progress
+from bayesmeta.runner.pinning import PINNED, pinned
 from bayesmeta.runner.signals import without_ctrl_c
 
 POLL = 0.1
 """Seconds between two updates of the progress."""
-PINNED = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
-"""Environment variables set to 1 in worker processes."""
 
 
 def usable_cores() -> int:
@@ -68,6 +60,10 @@ class Workers(Protocol):
 
     def fraction(self) -> float:
         """Sum over the calls under way of the fraction of each that is done."""
+        ...
+
+    def reason(self, future: Future[Any]) -> Exception | None:
+        """Why the worker of a call was ended, if on purpose; the call is then not tried again."""
         ...
 
 
@@ -106,11 +102,12 @@ def each[K](
                 lost = True
                 continue
             if isinstance(future.exception(), workers.died):
+                reason = workers.reason(future)
                 deaths[key] += 1
-                if deaths[key] < workers.tries:
+                if reason is None and deaths[key] < workers.tries:
                     again.append((key, arguments))
                     continue
-                future = _died()
+                future = _died(reason)
             finished.append((key, future))
         yield from finished
         if lost:
@@ -134,36 +131,15 @@ def _ready[K](
     ]
 
 
-def _died() -> Future[Any]:
+def _died(reason: Exception | None) -> Future[Any]:
     future: Future[Any] = Future()
     future.set_exception(
-        WorkerDied(
+        reason
+        or WorkerDied(
             "its worker died whenever it was tried (out of memory, or a crash in compiled code?)"
         )
     )
     return future
-
-
-def pinned(call: Callable[..., Any], /, *arguments: Any) -> Any:
-    """Make a call with one thread for numerical libraries.
-
-    So the bits do not depend on the machine's cores, and processes do not compete for them. Dask
-    arrays are computed here, too: the cluster would wait for this call to end, and it for them.
-    """
-    from threadpoolctl import threadpool_limits
-
-    with ExitStack() as stack:
-        stack.enter_context(threadpool_limits(1))
-        if "numba" in sys.modules:
-            import numba
-
-            stack.callback(numba.set_num_threads, numba.get_num_threads())
-            numba.set_num_threads(1)
-        if "dask" in sys.modules:
-            import dask
-
-            stack.enter_context(dask.config.set(scheduler="synchronous"))
-        return call(*arguments)
 
 
 def check_picklable(what: str, value: object) -> None:
@@ -179,7 +155,7 @@ def check_picklable(what: str, value: object) -> None:
         reason = "it was typed in, not read from a file"
     raise InputError(
         f"{what} cannot be sent to other processes ({reason}); define it at the top of a module, "
-        "or use jobs=1"
+        "or use jobs=1 without a timeout"
     )
 
 
@@ -213,6 +189,9 @@ class Serial:
     def fraction(self) -> float:
         return self._fraction
 
+    def reason(self, future: Future[Any]) -> Exception | None:
+        return None
+
 
 class _Process:
     """A pool of one worker process, so that its death breaks no other's pool."""
@@ -220,8 +199,12 @@ class _Process:
     def __init__(self) -> None:
         context = mp.get_context("spawn")
         self.fraction = context.Value("d", math.nan, lock=False)  # NaN until it starts
+        self.clock = limits.Clock(context)
         self.pool = ProcessPoolExecutor(
-            1, mp_context=context, initializer=_start_worker, initargs=(self.fraction,)
+            1,
+            mp_context=context,
+            initializer=_start_worker,
+            initargs=(self.fraction, self.clock.shared()),
         )
         self.future: Future[Any] | None = None
 
@@ -236,8 +219,11 @@ class _Process:
     def is_idle(self) -> bool:
         return self.future is not None and self.future.done()
 
+    def children(self) -> list[mp.process.BaseProcess]:
+        return list((getattr(self.pool, "_processes", None) or {}).values())
+
     def end(self) -> None:
-        children = list((getattr(self.pool, "_processes", None) or {}).values())
+        children = self.children()
         self.pool.shutdown(wait=False, cancel_futures=True)
         for child in children:
             child.terminate()
@@ -248,12 +234,16 @@ class _Process:
 
 
 class Processes:
-    """Makes calls in child processes, which end with this one."""
+    """Makes calls in child processes, which end with this one.
+
+    With a ``timeout`` the calls are to be wrapped by ``limits.limited``.
+    """
 
     tries = 3
     died: tuple[type[BaseException], ...] = (BrokenProcessPool,)
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, timeout: float = math.inf) -> None:
+        self.timeout = timeout
         self.name = "1 process" if count == 1 else f"{count} processes"
         self.watch: Callable[[], None] = lambda: None
         self._count, self._stillborn = count, 0
@@ -286,18 +276,31 @@ class Processes:
             )
 
     def limit(self) -> int:
+        for process in self._all:
+            if process.clock.is_overdue(self.timeout):
+                process.clock.ended = True
+                for child in process.children():
+                    child.kill()
         return self._count
 
     def fraction(self) -> float:
         values = [p.fraction.value for p in self._all if not p.is_idle()]
         return float(sum(value for value in values if not math.isnan(value)))
 
+    def reason(self, future: Future[Any]) -> Exception | None:
+        clock = next(process.clock for process in self._all if process.future is future)
+        where = clock.where()
+        if where or clock.ended:
+            return limits.timed_out(self.timeout, where)
+        return None
+
     def end(self) -> None:
         for process in self._all:
             process.end()
+        self._all = []
 
 
-def _start_worker(fraction: Any) -> None:
+def _start_worker(fraction: Any, clock: tuple[Any, Any]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C
     threading.Thread(target=_follow_parent, daemon=True).start()
     # for libraries that are not loaded yet; numba, once loaded, refuses another number
@@ -309,6 +312,7 @@ def _start_worker(fraction: Any) -> None:
 
     hear(0.0)
     progress.listen(hear)
+    limits.set_clock(clock)
 
 
 def _follow_parent() -> None:
@@ -320,9 +324,9 @@ def _follow_parent() -> None:
 
 
 @contextmanager
-def processes(count: int) -> Iterator[Processes]:
+def processes(count: int, timeout: float = math.inf) -> Iterator[Processes]:
     """``count`` processes, terminated when the block ends."""
-    workers = Processes(count)
+    workers = Processes(count, timeout)
     try:
         yield workers
     finally:

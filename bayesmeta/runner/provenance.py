@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import subprocess
+from collections import Counter
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -41,6 +43,28 @@ def changes(old: dict[str, str], new: dict[str, str]) -> str:
         f"{name} {old.get(name, 'none')} then, {new.get(name, 'none')} now"
         for name in new | old
         if old.get(name) != new.get(name)
+    )
+
+
+def other_versions(counts: Counter[str], now: dict[str, str]) -> list[str]:
+    """Notes on results that other versions made, or an earlier state of the study's file."""
+    found = [(json.loads(text), count) for text, count in counts.items()]
+    return [
+        f"{count} cells were made by other versions ({changes(made_by, now)}); to make them anew, "
+        "use an empty folder"
+        for made_by, count in found
+        if made_by != now
+    ]
+
+
+def other_source(where: str, version: str, source: str) -> str:
+    """What to say of a worker whose source is not ours."""
+    ours = versions()
+    return (
+        f"{where} runs other source of bayesmeta ({version}, source {source[:12]}) than this "
+        f"process ({ours['bayesmeta']}, source {ours['source']}), and was refused; install the "
+        "same there and start it again, or allow it: --allow-other-source, in Python "
+        "allow_other_source=True"
     )
 
 

@@ -48,6 +48,14 @@ class Report:
         )
 
 
+class OtherSource(RuntimeError):
+    """A worker runs other source of this package; what other workers finished has been written."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C during a study: what is finished has been written."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,8 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bayesmeta.checks import InputError, of_type, renamed, whole
-from bayesmeta.runner.cell import Result, compute_cell, one_line, run_cell, source_of
+from bayesmeta.checks import InputError, of_type, real, renamed, whole
+from bayesmeta.runner import guard
+from bayesmeta.runner.cell import (
+    Result,
+    compute_cell,
+    load_libraries,
+    one_line,
+    run_cell,
+    source_of,
+)
 from bayesmeta.runner.executors import (
     Serial,
     Workers,
@@ -23,9 +32,10 @@ from bayesmeta.runner.executors import (
     usable_cores,
 )
 from bayesmeta.runner.folder import Folder
+from bayesmeta.runner.limits import TimedOut, limited
 from bayesmeta.runner.progress import Tick, progress_bar
-from bayesmeta.runner.provenance import changes, versions
-from bayesmeta.runner.report import Interrupted, Report
+from bayesmeta.runner.provenance import other_source, other_versions, versions
+from bayesmeta.runner.report import Interrupted, OtherSource, Report
 from bayesmeta.runner.sessions import Session
 from bayesmeta.runner.shards import Cell
 from bayesmeta.runner.signals import uninterrupted
@@ -44,6 +54,8 @@ def run_study(
     jobs: int | None = None,
     scheduler: str | None = None,
     dask: int | None = None,
+    timeout: float | None = None,
+    allow_other_source: bool = False,
     retry_failed: bool = True,
     raise_errors: bool = False,
     progressbar: bool | Bar = False,
@@ -57,8 +69,16 @@ def run_study(
     folder : path, optional
         Where finished cells are stored; without one they are kept in memory, in the report.
     jobs, scheduler, dask
-        Where to run: in ``jobs`` processes (default: one for each core; 1: this process), on the
-        Dask scheduler at an address, or on a local Dask cluster of so many processes.
+        Where to run: in ``jobs`` processes (default: one for each core; 1: this process, which a
+        crash in compiled code would end), on the Dask scheduler at an address, or on a local Dask
+        cluster of so many processes.
+    timeout : float, optional
+        Seconds for which a cell may run. Then its process is ended, also in compiled code, and the
+        cell is noted as failed with the place where it was; the others go on. With a timeout
+        ``jobs=1`` runs cells in a process of their own, and so does every Dask worker.
+    allow_other_source : bool
+        Take results of Dask workers whose source of this package differs, with a note; otherwise
+        such a worker computes nothing, and ``OtherSource`` is raised.
     retry_failed : bool
         Whether cells that failed before are run again.
     raise_errors : bool
@@ -82,13 +102,14 @@ def run_study(
     """
     of_type("study", study, Study, "make one with Study(name, cells, function)")
     count = _count(jobs, scheduler, dask)
+    seconds = math.inf if timeout is None else real("timeout", timeout, above=0)
     keys = _checked_keys(study)
     store = Memory() if folder is None else Folder(folder)
     bar = progressbar
     if isinstance(bar, bool):
         bar = partial(progress_bar, study.name, "cells") if bar else _no_bar
     with store.lock():
-        run = _Run(study, store, keys, retry_failed, raise_errors)
+        run = _Run(study, store, keys, retry_failed, raise_errors, seconds, allow_other_source)
         return run.go(count, scheduler, dask, bar) if run.left else run.report()
 
 
@@ -114,17 +135,24 @@ class _Run:
     """One call of ``run_study``: what is done, what is left, what went wrong."""
 
     def __init__(
-        self, study: Study, store: Store, keys: set[str], retry_failed: bool, raise_errors: bool
+        self,
+        study: Study,
+        store: Store,
+        keys: set[str],
+        retry_failed: bool,
+        raise_errors: bool,
+        timeout: float,
+        any_source: bool,
     ) -> None:
         self.study, self.store, self.total = study, store, len(keys)
-        self.raise_errors = raise_errors
+        self.raise_errors, self.timeout, self.any_source = raise_errors, timeout, any_source
         self.source = source_of(study.function)
         found, damaged = store.find()
         self.notes = [_aside(file) for file in damaged]
         self.done = keys & set(found)
         self.before = len(self.done)
         made_by = Counter(found[key] for key in self.done)
-        self.notes += _other_versions(made_by, versions() | self.source)
+        self.notes += other_versions(made_by, versions() | self.source)
         missing = keys - self.done
         self.failures = {k: _short(f) for k, f in store.failures().items() if k in missing}
         self.skip = set() if retry_failed else set(self.failures)
@@ -148,11 +176,16 @@ class _Run:
             workers.watch = look
             session = Session(self.study, self.store, self.total, workers.name)
             session.write(len(self.done), len(self.failures))
-            call = compute_cell if self.raise_errors else run_cell
+            call: Callable[..., Any] = compute_cell if self.raise_errors else run_cell
+            if self.timeout < math.inf:
+                call = partial(limited, self.timeout, load_libraries, call)
+            refused = ""
             try:
                 for task, future in each(workers, call, self._waiting(), watch):
                     with uninterrupted():
-                        self._take(task, future, workers)
+                        refused = self._take(task, future, workers)
+                    if refused:
+                        break
             except KeyboardInterrupt:
                 self._finish(session)
                 raise Interrupted(self.report()) from None
@@ -161,6 +194,8 @@ class _Run:
                     self._finish(session)
                 raise
             self._finish(session)
+        if refused:
+            raise OtherSource(refused, self.report())
         return self.report()
 
     def _workers(
@@ -169,15 +204,17 @@ class _Run:
         if scheduler is not None or dask is not None:
             from bayesmeta.runner import cluster
 
-            workers, notes = stack.enter_context(cluster.dask(scheduler, dask, self.study.function))
+            workers, notes = stack.enter_context(
+                cluster.dask(scheduler, dask, self.study.function, self.timeout, self.any_source)
+            )
             self.notes += notes
             return workers
-        if jobs == 1:
+        if jobs == 1 and self.timeout == math.inf:
             return Serial()
         check_picklable(f"the function of study {self.study.name}", self.study.function)
         for name, value in self.study.shared.items():
             check_picklable(name, value)
-        return stack.enter_context(processes(min(jobs, self.left)))
+        return stack.enter_context(processes(min(jobs, self.left), self.timeout))
 
     def _waiting(self) -> Iterator[tuple[CellTask, tuple[Any, ...]]]:
         study, skip = self.study, self.done | self.skip
@@ -185,9 +222,12 @@ class _Run:
             if task.key not in skip:
                 yield task, (study.function, task.settings, task.seed, dict(study.shared))
 
-    def _take(self, task: CellTask, future: Future[Any], workers: Workers) -> None:
-        """Store what a worker sent back."""
+    def _take(self, task: CellTask, future: Future[Any], workers: Workers) -> str:
+        """Store what a worker sent back, or say why it is refused."""
         error = future.exception()
+        if isinstance(error, RuntimeError) and error.args[:1] == (guard.MARK,):
+            _, address, version, source = error.args
+            return other_source(f"the worker at {address}", version, source)
         if error is not None and self.raise_errors:
             raise error
         if isinstance(error, ImportError):
@@ -196,15 +236,21 @@ class _Run:
                 "the same packages there, or start it with PYTHONPATH set"
             ) from None
         self.ended += 1
-        result = future.result() if error is None else Result(None, 0.0, {}, one_line(error))
+        where = error.where if isinstance(error, TimedOut) else ""
+        result = future.result() if error is None else Result(None, 0.0, {}, one_line(error), where)
+        made_by = versions() | result.versions
+        if made_by["source"] != versions()["source"] and not self.any_source:
+            at = f"a worker of {workers.name}"
+            return other_source(at, made_by["bayesmeta"], made_by["source"])
         if result.data is None:
             self._note(Failure(task.id, task.key, result.error, result.traceback))
-            return
+            return ""
         text = json.dumps(result.versions | self.source)
         if result.versions != versions():
             self.elsewhere[text] += 1
         cell = Cell(task.id, task.key, task.settings, result.seconds, text, result.data)
         self.store.add(cell)
+        return ""
 
     def _note(self, failure: Failure) -> None:
         self.store.fail(failure)
@@ -226,7 +272,7 @@ class _Run:
             self.failures = {k: f for k, f in self.failures.items() if k not in self.done}
             done = len(self.done)
             session.close(done, len(self.failures), done - self.before)
-            self.notes += _other_versions(self.elsewhere, versions() | self.source)
+            self.notes += other_versions(self.elsewhere, versions() | self.source)
 
     def report(self) -> Report:
         failures = list(self.failures.values())
@@ -252,17 +298,6 @@ def _aside(file: Path) -> str:
     """Rename a damaged file."""
     file.rename(file.with_name(file.name + ".damaged"))
     return f"{file} is damaged: it was renamed to {file.name}.damaged, and its cells run again"
-
-
-def _other_versions(counts: Counter[str], now: dict[str, str]) -> list[str]:
-    """Notes on results that other versions made, or an earlier state of the study's file."""
-    found = [(json.loads(text), count) for text, count in counts.items()]
-    return [
-        f"{count} cells were made by other versions ({changes(made_by, now)}); to make them anew, "
-        "use an empty folder"
-        for made_by, count in found
-        if made_by != now
-    ]
 
 
 def study_status(study: Study, folder: Path | str) -> Report:
@@ -295,7 +330,7 @@ def study_status(study: Study, folder: Path | str) -> Report:
     failures = [_short(f) for key, f in store.failures().items() if key in missing]
     notes = [f"{file} is damaged; its cells will be run again" for file in damaged]
     made_by = Counter(found[key] for key in done)
-    notes += _other_versions(made_by, versions() | source_of(study.function))
+    notes += other_versions(made_by, versions() | source_of(study.function))
     return Report(study.name, store, len(keys), len(done), failures, 0, notes)
 
 

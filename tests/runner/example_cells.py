@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import time
@@ -12,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from bayesmeta import Study, grid, report_progress
-from bayesmeta.runner.executors import PINNED
+from bayesmeta.runner.pinning import PINNED
 
 
 def draws(settings: dict[str, Any], seed: int) -> xr.Dataset:
@@ -77,6 +78,21 @@ def dies_once(settings: dict[str, Any], seed: int) -> xr.Dataset:
     return draws(settings, seed).assign(threads=("library", threads), process=os.getpid())
 
 
+def stuck(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """Never returns in runs 1 and 3, crashes in run 4; leaves the number of its process."""
+    run = settings["run"]
+    if "marker" in settings:
+        Path(settings["marker"], f"{run}.{os.getpid()}").touch()
+    if run == 1:  # holds Python's lock, deaf to SIGTERM
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        ctypes.PyDLL(None).sleep(1000)
+    if run == 3:  # can do nothing at all, not even end itself
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if run == 4:
+        ctypes.string_at(0)
+    return draws(settings, seed)
+
+
 def halves(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """Says when it is half done."""
     report_progress(0.5)
@@ -92,4 +108,5 @@ def small_study(runs: int = 6, seconds: float = 0.0, **settings: Any) -> Study:
 
 slow = small_study(40, 0.05, matrix=300)
 """Two seconds of work, to be disturbed."""
+two = small_study(2)
 not_a_study = 3

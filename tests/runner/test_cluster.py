@@ -22,17 +22,12 @@ import bayesmeta as bm
 from bayesmeta.runner import cluster
 from tests.helpers import ROOT, wait_until
 from tests.runner.example_cells import draws, slow, small_study
+from tests.runner.sockets import free_port
 
 pytestmark = pytest.mark.slow
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 """Of workers, which must find the tests; the scheduler need not."""
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Cluster:

@@ -17,7 +17,8 @@ import pytest
 import xarray as xr
 
 import bayesmeta as bm
-from bayesmeta.runner.executors import PINNED, Serial, each
+from bayesmeta.runner.executors import Serial, each
+from bayesmeta.runner.pinning import PINNED
 from tests.helpers import ROOT, in_session, wait_until
 from tests.runner import example_cells as example
 from tests.runner.example_cells import small_study
