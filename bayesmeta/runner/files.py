@@ -27,6 +27,8 @@ def writable_folder(path: Path | str) -> Path:
     return folder
 
 
+SPARE = 1 << 16
+"""Bytes by which a file may be longer on disk than in memory."""
 Writer = Callable[[Path], object]
 """Fills the file at a path."""
 
@@ -65,6 +67,19 @@ def _temporary(path: Path) -> Path:
 def write_atomically(path: Path | str, write: Writer) -> None:
     """Let ``write`` fill a temporary file beside ``path``, then put it in place."""
     write_together({Path(path): write})
+
+
+def check_room(path: Path, content: bytes | memoryview) -> None:
+    """See that there is room for a file about to be written, by writing one like it.
+
+    HDF5 on a full disk prints tracebacks and ends the process; so it writes to memory first, and
+    to the disk once that is known to have room. (Its bytes in memory differ a little from those it
+    writes to disk, which are therefore not simply copied.)
+    """
+    with path.open("wb") as file:
+        file.write(content)
+        file.write(bytes(SPARE))
+    path.write_bytes(b"")
 
 
 def open_itself(path: Path, flags: int) -> int:
