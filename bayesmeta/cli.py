@@ -1,39 +1,92 @@
 """The command line: parses options, and loads a command's modules only when it is run."""
 
+# Nothing that takes time to load is imported here: before ``main``, Ctrl-C shows a traceback.
 from __future__ import annotations
 
-import argparse
+import atexit
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
-from bayesmeta.checks import InputError
-from bayesmeta.commands import agents, check, fit, reproduce, sample, study, theory
-from bayesmeta.commands.parsing import Parser
+from bayesmeta.runner.signals import KINDS, never_lost
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Exit codes: 0 done, 1 not all done, 2 bad input, 130 Ctrl-C."""
-    options = _parser().parse_args(arguments)
+    """Run a command. Exit codes: 0 done, 1 not all done, 2 bad input, 130 Ctrl-C or SIGTERM.
+
+    Without ``arguments`` they are those of the process, which is to end when this returns.
+    """
+    alone = arguments is None
+    if alone:
+        atexit.register(_ignore_signals)  # early, so that it is called late
+    before = signal.getsignal(signal.SIGTERM)
     with suppress(ValueError):  # only the main thread can handle signals
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send SIGTERM
     try:
-        return int(options.command(options))
+        with never_lost():
+            code = _run(arguments)
+    except KeyboardInterrupt as stop:
+        said = f"; {stop}; the same command goes on from there" if stop.args else ""
+        print(f"bayesmeta: interrupted{said}", file=sys.stderr)
+        code = 130
+    finally:
+        if not alone:
+            with suppress(ValueError, TypeError):  # TypeError: it was not set from Python
+                signal.signal(signal.SIGTERM, before)
+    if alone:
+        _leave(code)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from bayesmeta.checks import InputError
+
+    try:
+        options = _parser().parse_args(arguments)
+        code = int(options.command(options))
+        sys.stdout.flush()
+        return code
     except InputError as error:
         print(f"bayesmeta: {error}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader closed the pipe, as head does
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         return 0
-    except KeyboardInterrupt as stop:
-        said = f"; {stop}; the same command goes on from there" if stop.args else ""
-        print(f"bayesmeta: interrupted{said}", file=sys.stderr)
-        return 130
+
+
+def _leave(code: int) -> None:
+    """The command has ended, and so does the process, unless it hangs: a first signal is ignored,
+    so that it prints nothing more; a second one ends the process at once."""
+    late: list[int] = []
+
+    def hear(kind: int, frame: object) -> None:
+        if late:
+            os._exit(code)
+        late.append(kind)
+
+    with suppress(ValueError):
+        for kind in KINDS:
+            if signal.getsignal(kind) is not signal.SIG_IGN:
+                signal.signal(kind, hear)
+
+
+def _ignore_signals() -> None:
+    """Python's very last steps restore the default, death by the signal, unless it is ignored."""
+    with suppress(ValueError):
+        for kind in KINDS:
+            signal.signal(kind, signal.SIG_IGN)
 
 
 def _parser() -> argparse.ArgumentParser:
+    from bayesmeta.commands import agents, check, fit, reproduce, sample, study, theory
+    from bayesmeta.commands.parsing import Parser
+
     parser = Parser(prog="bayesmeta", description="Metalearning linear bandits by prior update.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)

@@ -31,6 +31,7 @@ from bayesmeta.posterior.priors import LKJ, InverseWishart, KnownCovariance, Pri
 from bayesmeta.runner.executors import usable_cores
 from bayesmeta.runner.progress import progress_bar, waiting
 from bayesmeta.runner.provenance import versions
+from bayesmeta.runner.signals import never_lost
 from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
@@ -232,7 +233,8 @@ def compiled(problem: Problem) -> Compiled:
 
     key = _key(problem)
     if key not in _COMPILED:
-        _COMPILED[key] = compile_model(model_of(problem), VARIABLES)
+        with never_lost():
+            _COMPILED[key] = compile_model(model_of(problem), VARIABLES)
     return _COMPILED[key]
 
 
@@ -283,7 +285,7 @@ def _run_nutpie(made: Any, chains: int, draws: int, **options: Any) -> xr.DataTr
     import nutpie
 
     try:
-        with _no_advice():
+        with _no_advice(), never_lost():
             tree: xr.DataTree = nutpie.sample(
                 made, chains=chains, draws=draws, save_warmup=False, progress_bar=False, **options
             )
@@ -423,7 +425,7 @@ def _with_pymc(problem: Problem, settings: dict[str, Any], progressbar: bool) ->
     import pymc as pm
 
     try:
-        with model_of(problem), _no_advice():
+        with model_of(problem), _no_advice(), never_lost():
             tree = pm.sample(
                 nuts_sampler="pymc",
                 progressbar=progressbar,

@@ -13,6 +13,7 @@ from bayesmeta.checks import Advice
 from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.predictive import task_means
 from bayesmeta.report.console import label, print_tasks, table
+from bayesmeta.runner.files import check_room
 from bayesmeta.runner.plain import without_nan
 
 if TYPE_CHECKING:
@@ -178,4 +179,5 @@ def write_tree(tree: xr.DataTree, path: Path) -> None:
         f"/{name}": {str(v): small for v, one in group.data_vars.items() if one.dtype.kind == "f"}
         for name, group in tree.children.items()
     }
+    check_room(path, tree.to_netcdf(engine="h5netcdf", encoding=encoding))
     tree.to_netcdf(path, engine="h5netcdf", encoding=encoding)

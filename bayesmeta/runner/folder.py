@@ -25,7 +25,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bayesmeta.checks import InputError
 from bayesmeta.runner.cell import CELL, one_line
-from bayesmeta.runner.files import writable_folder, write_atomically
+from bayesmeta.runner.files import (
+    open_itself,
+    reason,
+    refuse_link,
+    writable_folder,
+    write_atomically,
+)
 from bayesmeta.runner.shards import Cell, alike, join, stack
 from bayesmeta.runner.store import Failure
 
@@ -53,6 +59,7 @@ class Folder:
         self._waiting: list[Cell] = []
         self._bytes, self._since = 0, 0.0
         self._made: list[Path] = []
+        self._lost = ""
         self._places: dict[str, Place] = {}
 
     # ---- finished cells
@@ -63,11 +70,13 @@ class Folder:
             try:
                 content = file.read_bytes()
             except OSError as error:
-                raise InputError(f"cannot read {file} ({error.strerror or error})") from None
+                raise InputError(f"cannot read {file} ({reason(error)})") from None
             if file.suffixes[-2:-1] == [f".{_digest(content)}"]:
                 self._places |= _places(file)
             else:
                 damaged.append(file)
+        if self._read_failures()[1]:
+            damaged.append(self._failures)
         return {key: place.versions for key, place in self._places.items()}, damaged
 
     def add(self, cell: Cell) -> None:
@@ -81,6 +90,29 @@ class Folder:
         return bool(self._waiting) and (old or self._bytes >= SHARD_BYTES)
 
     def flush(self) -> tuple[list[str], list[Failure]]:
+        if not self._waiting:
+            return [], []
+        gone = not self.cells.exists()
+        if gone:
+            writable_folder(self.cells)  # so that what is in memory is kept
+        written, refused = self._flush()
+        if gone:
+            self._lost = (
+                f"; the {len(written)} cells that were not written yet are in a new folder of that "
+                "name"
+            )
+            self._check_there()
+        return written, refused
+
+    def _check_there(self) -> None:
+        """Say so where somebody has deleted the folder."""
+        if self._lost or not self.folder.exists():
+            raise InputError(
+                f"{self.folder} was deleted or renamed while the study ran{self._lost}; run the "
+                "same command again"
+            )
+
+    def _flush(self) -> tuple[list[str], list[Failure]]:
         groups = alike(self._waiting)
         refused = [failure for cells in groups for failure in self._write(cells)]
         failed = {failure.key for failure in refused}
@@ -125,35 +157,44 @@ class Folder:
 
     def failures(self) -> dict[str, Failure]:
         """The latest failure of every cell that failed, by key; half-written lines are skipped."""
-        found = {}
-        if self._failures.exists():
-            for line in self._failures.read_text().splitlines():
-                try:
-                    failure = Failure(**json.loads(line))
-                except (ValueError, TypeError):
-                    continue
+        return self._read_failures()[0]
+
+    def _read_failures(self) -> tuple[dict[str, Failure], bool]:
+        """The same, and whether the file is damaged other than by a line cut short."""
+        found: dict[str, Failure] = {}
+        damaged = False
+        try:
+            lines = self._failures.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return found, False
+        except IsADirectoryError:
+            return found, True
+        except OSError as error:
+            raise InputError(f"cannot read {self._failures} ({reason(error)})") from None
+        for line in filter(None, lines):
+            try:
+                failure = Failure(**json.loads(line))
                 found[failure.key] = failure
-        return found
+            except (ValueError, TypeError, RecursionError):
+                torn = b'{"id": "'.startswith(line[:8]) and not line.endswith(b"}")
+                damaged |= not (torn and line.isascii())
+        return found, damaged
 
     def fail(self, failure: Failure) -> None:
+        self._check_there()
         try:
-            with self._failures.open("a") as file:
-                file.write("\n" * self._torn() + json.dumps(failure._asdict()) + "\n")
+            handle = open_itself(self._failures, os.O_RDWR | os.O_APPEND)
+            with os.fdopen(handle, "r+b", buffering=0) as file:
+                text = json.dumps(failure._asdict()) + "\n"
+                file.write(b"\n" * _torn(file) + text.encode())
         except OSError as error:
-            raise InputError(
-                f"cannot write {self._failures} ({error.strerror or error})"
-            ) from error
-
-    def _torn(self) -> bool:
-        """Whether the last line was cut short."""
-        with self._failures.open("rb") as file:
-            if file.seek(0, os.SEEK_END) == 0:
-                return False
-            file.seek(-1, os.SEEK_END)
-            return file.read() != b"\n"
+            raise InputError(f"cannot write {self._failures} ({reason(error)})") from error
 
     def forget_failures(self, keys: set[str]) -> None:
-        kept = [f for key, f in self.failures().items() if key not in keys]
+        found, damaged = self._read_failures()
+        kept = [failure for key, failure in found.items() if key not in keys]
+        if damaged:
+            return  # the next driver reports it
         if kept:
             text = "".join(json.dumps(failure._asdict()) + "\n" for failure in kept)
             write_atomically(self._failures, lambda to: to.write_text(text))
@@ -162,66 +203,102 @@ class Folder:
 
     # ---- manifest and lock
 
+    @property
+    def _manifest(self) -> Path:
+        return self.folder / "manifest.json"
+
     def manifest(self) -> dict[str, Any]:
         try:
-            found = json.loads((self.folder / "manifest.json").read_text())
-        except (OSError, ValueError):
+            found = json.loads(self._manifest.read_bytes())
+        except (OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        ours = isinstance(found, dict) and "study" in found
+        return found if ours and isinstance(found.get("sessions"), list) else {}
 
     def write_manifest(self, content: dict[str, Any]) -> None:
+        self._check_there()  # the counts would be of cells that are not
         text = json.dumps(content, indent=2) + "\n"
-        write_atomically(self.folder / "manifest.json", lambda to: to.write_text(text))
+        write_atomically(self._manifest, lambda to: to.write_text(text))
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Refuse a second driver; the lock of one that was killed is released by the system."""
-        import fcntl
-
-        path, manifest = self.folder / "lock", self.folder / "manifest.json"
-        if manifest.exists() and "study" not in self.manifest():
+        path = self.folder / "lock"
+        for own in (path, self.cells, self._failures, self._manifest):
+            refuse_link(own)
+        if self._manifest.exists() and not self.manifest():
             raise InputError(
-                f"{manifest} is not a study's, or damaged; remove it, or choose another folder"
+                f"{self._manifest} is not a study's, or damaged; remove it, or choose another "
+                "folder"
             )
-        self._made = [p for p in (self.folder, self.cells, path, manifest) if not p.exists()]
+        self._made = [p for p in (self.folder, self.cells, path, self._manifest) if not p.exists()]
         writable_folder(self.cells)
-        with path.open("a+") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                    raise BlockingIOError  # another driver has just removed this lock
-            except (BlockingIOError, FileNotFoundError):
-                file.seek(0)
-                raise InputError(
-                    f"{self.folder} is in use by {file.read().strip() or 'another process'}; wait "
-                    "for it, or choose another folder"
-                ) from None
-            except OSError as error:
-                raise InputError(
-                    f"cannot lock {path} ({error.strerror or error}); choose a folder on another "
-                    "file system"
-                ) from None
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()}")
-            file.flush()
+        try:
+            handle = open_itself(path, os.O_RDWR)
+        except OSError as error:
+            raise InputError(
+                f"cannot lock {path} ({reason(error)}); remove it, or choose another folder"
+            ) from None
+        try:
+            _lock(handle, path)
+            with suppress(OSError):  # it only says who holds the lock
+                os.ftruncate(handle, 0)
+                os.write(handle, f"process {os.getpid()} on {socket.gethostname()}".encode())
             self._sweep()
             try:
                 yield
             finally:
-                if not any(self.cells.iterdir()) and not self._failures.exists():
+                if not self._holds_results():
                     self._clear()
+        finally:
+            os.close(handle)
+
+    def _holds_results(self) -> bool:
+        try:
+            return any(self.cells.iterdir()) or self._failures.exists()
+        except OSError:  # deleted meanwhile
+            return False
 
     def _sweep(self) -> None:
         """Remove the temporary files of a killed driver."""
         for pattern in ("cells/.*.nc", ".manifest.*.json", ".failures.*.jsonl"):
             for file in self.folder.glob(pattern):
-                file.unlink()
+                with suppress(OSError):
+                    file.unlink()
 
     def _clear(self) -> None:
         """Remove the folders and files that this driver made, where it finished no cell."""
         for path in reversed(self._made):
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
+
+
+def _lock(handle: int, path: Path) -> None:
+    """Lock an open file, and see that it still is the one at its path."""
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(handle), path.stat()):
+            raise BlockingIOError  # another driver has just removed this lock
+    except (BlockingIOError, FileNotFoundError):
+        holder = " ".join(os.pread(handle, 200, 0).decode(errors="replace").split())
+        raise InputError(
+            f"{path.parent} is in use by {holder or 'another process'}; wait for it, or choose "
+            "another folder"
+        ) from None
+    except OSError as error:
+        raise InputError(
+            f"cannot lock {path} ({reason(error)}); choose a folder on another file system"
+        ) from None
+
+
+def _torn(file: Any) -> bool:
+    """Whether the last line of a file was cut short."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return False
+    file.seek(-1, os.SEEK_END)
+    return bool(file.read(1) != b"\n")
 
 
 def _digest(content: bytes) -> str:

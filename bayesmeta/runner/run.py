@@ -38,7 +38,7 @@ from bayesmeta.runner.provenance import other_source, other_versions, versions
 from bayesmeta.runner.report import Interrupted, OtherSource, Report
 from bayesmeta.runner.sessions import Session
 from bayesmeta.runner.shards import Cell
-from bayesmeta.runner.signals import uninterrupted
+from bayesmeta.runner.signals import never_lost, uninterrupted
 from bayesmeta.runner.store import Failure, Memory, Store
 from bayesmeta.runner.study import CellTask, Study, check_dims, tasks_of
 
@@ -108,7 +108,7 @@ def run_study(
     bar = progressbar
     if isinstance(bar, bool):
         bar = partial(progress_bar, study.name, "cells") if bar else _no_bar
-    with store.lock():
+    with never_lost(), store.lock():
         run = _Run(study, store, keys, retry_failed, raise_errors, seconds, allow_other_source)
         return run.go(count, scheduler, dask, bar) if run.left else run.report()
 
@@ -187,13 +187,18 @@ class _Run:
                     if refused:
                         break
             except KeyboardInterrupt:
-                self._finish(session)
+                with suppress(KeyboardInterrupt):  # a further one
+                    self._finish(session)
                 raise Interrupted(self.report()) from None
             except BaseException:
-                with suppress(InputError):  # a full disk, say; the first error is raised
+                # a full disk, say; the first error is raised
+                with suppress(InputError, KeyboardInterrupt):
                     self._finish(session)
                 raise
-            self._finish(session)
+            try:
+                self._finish(session)
+            except KeyboardInterrupt:
+                raise Interrupted(self.report()) from None
         if refused:
             raise OtherSource(refused, self.report())
         return self.report()
@@ -265,8 +270,8 @@ class _Run:
                 self._note(failure)
 
     def _finish(self, session: Session) -> None:
-        """Write everything; a further Ctrl-C has to wait."""
-        with suppress(KeyboardInterrupt), uninterrupted():
+        """Write everything; Ctrl-C has to wait."""
+        with uninterrupted():
             self._flush()
             self.store.forget_failures(self.done)
             self.failures = {k: f for k, f in self.failures.items() if k not in self.done}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesmeta.checks import Array, InputError
-from bayesmeta.runner.files import Writer, writable_folder, write_atomically
+from bayesmeta.runner.files import Writer, check_room, writable_folder, write_atomically
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 def record_writer(record: xr.Dataset) -> Writer:
     """Writes a record as NetCDF, compressed."""
     encoding = {name: {"zlib": True, "complevel": 4} for name in record.data_vars}
-    return lambda to: record.to_netcdf(to, engine="h5netcdf", encoding=encoding)
+
+    def write(to: Path) -> None:
+        check_room(to, record.to_netcdf(engine="h5netcdf", encoding=encoding))
+        record.to_netcdf(to, engine="h5netcdf", encoding=encoding)
+
+    return write
 
 
 def write_record(record: xr.Dataset, path: Path | str) -> None:

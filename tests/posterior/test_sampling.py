@@ -6,6 +6,7 @@ budget of "models/draws".
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -319,6 +320,27 @@ def test_an_interrupted_nutpie_hands_out_nothing(how: str, monkeypatch: pytest.M
         return tree
 
     monkeypatch.setattr(nutpie, "sample", cut)
+    with pytest.raises(KeyboardInterrupt):
+        draw(draws=50, tune=50)
+
+
+@pytest.mark.parametrize("lost", ["returned", "an error"])
+def test_ctrl_c_after_the_last_draw_is_not_lost(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """nutpie catches it and hands out all draws, or finds that it has handed them out already."""
+    import nutpie
+
+    real = nutpie.sample
+
+    def late(made: Any, **kwargs: Any) -> xr.DataTree:
+        tree = real(made, **kwargs)
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            if lost == "an error":
+                raise ValueError("Sampler has no results to take") from None
+        return tree
+
+    monkeypatch.setattr(nutpie, "sample", late)
     with pytest.raises(KeyboardInterrupt):
         draw(draws=50, tune=50)
 
