@@ -6,23 +6,28 @@ import argparse
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 
 from bayesmeta.checks import InputError
 from bayesmeta.commands import agents, check, fit, reproduce, sample, study, theory
 from bayesmeta.commands.parsing import Parser
+from bayesmeta.display import visible
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Exit codes: 0 done, 1 not all done, 2 bad input, 130 Ctrl-C."""
+    if arguments is None and not sys.warnoptions:
+        # as a program: results are looked at before they are shown, which says more than these
+        warnings.simplefilter("ignore", RuntimeWarning)
     options = _parser().parse_args(arguments)
     with suppress(ValueError):  # only the main thread can handle signals
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send SIGTERM
     try:
         return int(options.command(options))
     except InputError as error:
-        print(f"bayesmeta: {error}", file=sys.stderr)
+        print(f"bayesmeta: {visible(' '.join(str(error).splitlines()))}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader closed the pipe, as head does
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
