@@ -113,11 +113,14 @@ def whole(name: str, value: Any, *, least: int = 0) -> int:
 def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Array:
     """A finite float array of the given shape (None: any length), frozen, a copy."""
     try:
-        if np.iscomplexobj(value):
+        kind = np.asarray(value).dtype.kind
+        if kind in "cmM":  # NumPy would drop imaginary parts and count nanoseconds
             raise TypeError
         out = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be an array of numbers, got {value!r}") from None
+    if np.ma.is_masked(value):
+        raise InputError(f"{name} has masked entries; remove or replace them")
     wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
     if out.ndim != len(shape) or any(
         n is not None and n != m for n, m in zip(shape, out.shape, strict=True)

@@ -7,6 +7,7 @@ import atexit
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -25,6 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     alone = arguments is None
     if alone:
         atexit.register(_ignore_signals)  # early, so that it is called late
+        if not sys.warnoptions:
+            # as a program: results are looked at before they are shown, which says more than these
+            warnings.simplefilter("ignore", RuntimeWarning)
     before = signal.getsignal(signal.SIGTERM)
     with suppress(ValueError):  # only the main thread can handle signals
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # batch systems send SIGTERM
@@ -46,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     from bayesmeta.checks import InputError
+    from bayesmeta.display import visible
 
     try:
         options = _parser().parse_args(arguments)
@@ -53,7 +58,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         sys.stdout.flush()
         return code
     except InputError as error:
-        print(f"bayesmeta: {error}", file=sys.stderr)
+        print(f"bayesmeta: {visible(' '.join(str(error).splitlines()))}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader closed the pipe, as head does
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115

@@ -16,6 +16,21 @@ SHOWN = 12
 """Features printed at most; the rest is counted."""
 
 
+def visible(text: object) -> str:
+    r"""Text that only shows: control characters, escape sequences, line breaks, characters without
+    a width and those that turn the direction of writing are spelt out.
+
+    The one home of what happens to labels before a terminal, a figure or a page shows them.
+
+    >>> visible("a\x1b[31m b")
+    'a\\x1b[31m b'
+    """
+    label = str(text)
+    if label.isprintable():
+        return label
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in label)
+
+
 def text_table(rows: Rows) -> str:
     """Rows below each other: first and last column left-aligned, those between right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -44,7 +59,11 @@ def moments_rows(
     mean: Array, cov: Array, error: Array | None = None, labels: Sequence[str] | None = None
 ) -> list[list[str]]:
     """A mean (with its standard errors), standard deviations and correlations, header first."""
-    names = [f"x{i + 1}" for i in range(len(mean))] if labels is None else list(map(str, labels))
+    names = (
+        [f"x{i + 1}" for i in range(len(mean))]
+        if labels is None
+        else [visible(one) for one in labels]
+    )
     between = correlation(cov)
     several = len(mean) > 1
     rows = [["", "mean" if error is None else "mean ± s.e.", "sd", "correlation" * several]]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesmeta.checks import Advice, Array, InputError, array
+from bayesmeta.columns import check_columns, numbers, row_labels, tasks_of
+from bayesmeta.display import visible
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -87,7 +89,10 @@ class TaskStatistics:
             labels = getattr(self, name)
             if labels is not None:
                 labels = tuple(labels)
-                if len(labels) != size or len(set(labels)) < size:
+                if name == "features":
+                    labels = tuple(map(str, labels))
+                # 1 and "1" are the same in a table or a file
+                if len(labels) != size or len(set(map(str, labels))) < size:
                     raise InputError(f"{name} must be {size} different labels, got {labels!r:.80}")
                 object.__setattr__(self, name, labels)
 
@@ -107,7 +112,7 @@ class TaskStatistics:
 
     def __repr__(self) -> str:
         rows = "" if self.count is None else f", {int(self.count.sum())} rows"
-        named = "" if self.features is None else f" ({', '.join(map(str, self.features)):.60})"
+        named = "" if self.features is None else f" ({', '.join(map(visible, self.features)):.60})"
         return f"TaskStatistics: {len(self)} tasks, d = {self.dim}{named}{rows}"
 
     @property
@@ -152,22 +157,21 @@ class TaskStatistics:
         -------
         TaskStatistics
         """
-        labels = np.asarray(task)
+        labels = row_labels(task)
         rewards = array("reward", reward, (None,))
         rows = array("features", features, (len(rewards), None))
-        if labels.shape != rewards.shape:
-            raise InputError(f"task must have one label a row, {len(rewards)}, got {labels.shape}")
+        if len(labels) != len(rewards):
+            raise InputError(f"task must have one label a row, {len(rewards)}, got {len(labels)}")
         if not len(rewards):
             raise InputError("there are no rows")
-        found = list(dict.fromkeys(labels.tolist()))
-        if any(label != label for label in found):
-            raise InputError("task has rows without a label (NaN)")
-        place = {label: i for i, label in enumerate(found)}
-        index = np.array([place[label] for label in labels.tolist()])
+        found, index = tasks_of(labels)
         n, d = len(found), rows.shape[1]
-        gram, moment = np.zeros((n, d, d)), np.zeros((n, d))
-        np.add.at(gram, index, rows[:, :, None] * rows[:, None, :])
-        np.add.at(moment, index, rows * rewards[:, None])
+        gram, moment = np.empty((n, d, d)), np.empty((n, d))
+        for i in range(d):  # one entry at a time: all products at once take d^2 numbers a row
+            moment[:, i] = np.bincount(index, rows[:, i] * rewards, minlength=n)
+            for j in range(i + 1):
+                sums = np.bincount(index, rows[:, i] * rows[:, j], minlength=n)
+                gram[:, i, j] = gram[:, j, i] = sums
         count = np.bincount(index, minlength=n).astype(float)
         energy = np.bincount(index, rewards**2, minlength=n)
         named = None if names is None else tuple(names)
@@ -213,25 +217,24 @@ class TaskStatistics:
             raise InputError(f"feature {min(twice)!r} is named twice")
         if not names and not intercept:
             raise InputError("features is empty; name at least one column, or ask for an intercept")
-        for name in (task, reward, *names):
-            if name not in frame.columns:
-                known = ", ".join(map(str, frame.columns))
-                raise InputError(f"there is no column {name!r}; the columns are {known:.200}")
-        missing = (frame[task].isna() | (frame[task] == "")).to_numpy()
+        check_columns(frame, task, reward, names)
+        labels = frame[task].tolist()
+        missing = frame[task].isna().to_numpy(dtype=bool)
+        missing = missing | np.array(
+            [isinstance(one, str) and not one for one in labels], dtype=bool
+        )
         if missing.any():
             row = int(np.argmax(missing))
             raise InputError(
                 f"column {task!r} has no value in row {row + 1} (not counting the header)"
             )
-        values = {name: _numbers(frame, name) for name in (reward, *names)}
+        values = {name: numbers(frame, name) for name in (reward, *names)}
         columns = [values[name] for name in names]
         if intercept:
             if "intercept" in names:
                 raise InputError("there is a feature called 'intercept' already; rename it")
             columns, names = [np.ones(len(frame)), *columns], ["intercept", *names]
-        return cls.from_arrays(
-            frame[task].to_numpy(), values[reward], np.column_stack(columns), names
-        )
+        return cls.from_arrays(labels, values[reward], np.column_stack(columns), names)
 
     def units(self) -> Array:
         """The typical length of each feature; dividing by it makes results free of units."""
@@ -329,21 +332,3 @@ class TaskStatistics:
             together,
             parts[0].features,
         )
-
-
-def _numbers(frame: Any, name: str) -> Array:
-    """A column as numbers; the first cell that is none is named by its row."""
-    import pandas as pd
-
-    if pd.api.types.is_datetime64_any_dtype(frame[name]):
-        raise InputError(f"column {name!r} holds dates; give numbers, such as days since the first")
-    numbers = pd.to_numeric(frame[name], errors="coerce").to_numpy(dtype=float)
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        row = int(np.argmax(bad))
-        value = frame[name].iloc[row]
-        shown = value.item() if isinstance(value, np.generic) else value
-        what = "no value" if pd.isna(value) else f"{shown!r}, which is not a finite number,"
-        raise InputError(f"column {name!r} has {what} in row {row + 1} (not counting the header)")
-    out: Array = numbers
-    return out

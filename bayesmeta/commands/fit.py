@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesmeta.checks import InputError
-from bayesmeta.commands.table import add_data_options, in_options, naming_options, read_tasks
+from bayesmeta.commands.table import add_data_options, in_options, naming_options, read_tasks, say
+from bayesmeta.display import visible
 
 if TYPE_CHECKING:
     from bayesmeta.commands.parsing import Subparsers
+    from bayesmeta.estimators.estimate import PriorEstimate
+    from bayesmeta.statistics import TaskStatistics
 
 METHODS = ("moment", "moment-widened", "moment-clipped", "ml", "reml")
 """Those of ``fit_prior`` that need nothing but the table: without split and gls."""
@@ -70,10 +74,8 @@ def _check_widening(options: argparse.Namespace) -> None:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from bayesmeta.estimators.fit import fit_prior
-    from bayesmeta.report.fitted import as_json, print_fit
+    from bayesmeta.report.fitted import as_json
     from bayesmeta.runner.files import writable_folder, write_atomically
 
     _check_widening(options)
@@ -82,18 +84,37 @@ def _fit(options: argparse.Namespace) -> int:
         estimate = fit_prior(
             stats, noise, options.method, widening=options.widening, horizon=options.horizon
         )
-    if options.plot is not None:
-        from bayesmeta.report.figures.tasks import figure_fit
+        found = as_json(stats, estimate, options.method, in_options)
+    text = json.dumps(found, indent=2, allow_nan=False)
+    if not options.json:
+        text = _tables(stats, estimate, options.method)
+    if options.plot is None:
+        say(text)
+        return 0
+    from bayesmeta.report.figures.tasks import figure_fit
 
-        if not estimate.usable:
-            raise InputError(f"--plot: {in_options(estimate.status.advice)}")
-        figure = figure_fit(stats, estimate)
-        writable_folder(options.plot.parent)
-        write_atomically(options.plot, lambda to: figure.savefig(to, dpi=110))
-    if options.json:
-        print(json.dumps(as_json(stats, estimate, options.method, in_options), indent=2))
-    else:
-        print_fit(Console(), stats, estimate, options.method, in_options)
-        if options.plot is not None:
-            print(f"wrote {options.plot}")
+    if not estimate.usable:
+        raise InputError(f"--plot: {in_options(estimate.status.advice)}")
+    figure = figure_fit(stats, estimate)
+
+    def draw_and_say(to: Path) -> None:
+        """The text comes when the file is filled and before it is put in place: if one of them
+        cannot be written, the other is not."""
+        figure.savefig(to, dpi=110)
+        say(text if options.json else f"{text}\nwrote {visible(options.plot)}")
+
+    writable_folder(options.plot.parent)
+    write_atomically(options.plot, draw_and_say)
     return 0
+
+
+def _tables(stats: TaskStatistics, estimate: PriorEstimate, method: str) -> str:
+    """The tables as text, in colour where a terminal shows them."""
+    from rich.console import Console
+
+    from bayesmeta.report.fitted import print_fit
+
+    console = Console()
+    with console.capture() as captured:
+        print_fit(console, stats, estimate, method, in_options)
+    return captured.get().rstrip("\n")

@@ -7,12 +7,14 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from bayesmeta.display import visible
+
 
 class Parser(argparse.ArgumentParser):
     """Exit code 2 and one line."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message} (see {self.prog} --help)", file=sys.stderr)
+        print(f"{self.prog}: {visible(message)} (see {self.prog} --help)", file=sys.stderr)
         raise SystemExit(2)
 
     def parse_known_args(  # type: ignore[override]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bayesmeta.checks import InputError, real
-from bayesmeta.commands.table import add_data_options, in_options, naming_options, read_tasks
+from bayesmeta.commands.table import add_data_options, in_options, naming_options, read_tasks, say
+from bayesmeta.display import visible
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -118,10 +119,10 @@ def _sample(options: argparse.Namespace) -> int:
         places = _places(options)
         notes = _notes(stats, noise, prior)
         if notes.conflict:
-            print(f"bayesmeta: {notes.conflict}", file=sys.stderr)
+            print(f"bayesmeta: {visible(notes.conflict)}", file=sys.stderr)
         tree = _draw(stats, noise, prior, settings | {"progressbar": not options.json})
-    _write(tree, places)
-    (_print_json if options.json else _print_tables)(tree, places, notes)
+        text = (_json if options.json else _tables)(tree, places, notes)
+    _write(tree, places, text)
     return 0 if tree.attrs["trusted"] else 1
 
 
@@ -215,8 +216,8 @@ def _draw(
         return sample_posterior(stats, noise, prior=prior, **settings)
 
 
-def _write(tree: xr.DataTree, places: Places) -> None:
-    """The draws, the page, and the plot of the tasks if asked for: all or none."""
+def _write(tree: xr.DataTree, places: Places, text: str) -> None:
+    """The draws, the page, the plot of the tasks if asked for, and the text: all or none."""
     from bayesmeta.report.figures.page import posterior_page
     from bayesmeta.report.posterior import write_tree
     from bayesmeta.runner.files import Writer, write_together
@@ -231,10 +232,16 @@ def _write(tree: xr.DataTree, places: Places) -> None:
 
         tasks = figure_tasks(tree)
         files[places.plot] = lambda to: tasks.savefig(to, dpi=110)
-    write_together(files)
+    last, fill = list(files.items())[-1]
+
+    def fill_and_say(to: Path) -> None:
+        fill(to)
+        say(text)  # all files are filled, and not yet in place
+
+    write_together(files | {last: fill_and_say})
 
 
-def _print_json(tree: xr.DataTree, places: Places, notes: Notes) -> None:
+def _json(tree: xr.DataTree, places: Places, notes: Notes) -> str:
     from bayesmeta.report.posterior import as_json
 
     found = as_json(tree, in_options)
@@ -243,22 +250,25 @@ def _print_json(tree: xr.DataTree, places: Places, notes: Notes) -> None:
     found["advice"] = "; ".join(text for text in (*notes, found["advice"]) if text)
     files = {"draws": places.draws, "page": places.page, "plot": places.plot}
     found["files"] = {name: str(path) for name, path in files.items() if path is not None}
-    print(json.dumps(found, indent=2, allow_nan=False))
+    return json.dumps(found, indent=2, allow_nan=False)
 
 
-def _print_tables(tree: xr.DataTree, places: Places, notes: Notes) -> None:
+def _tables(tree: xr.DataTree, places: Places, notes: Notes) -> str:
     from rich.console import Console
 
     from bayesmeta.report.posterior import print_posterior
 
     console = Console()
-    print_posterior(console if console.is_terminal else Console(width=160), tree, in_options)
-    for text in (notes.conflict, notes.few):
-        if text:
-            print(text)
+    console = console if console.is_terminal else Console(width=160)
+    with console.capture() as captured:
+        print_posterior(console, tree, in_options)
+    lines = [captured.get().rstrip("\n")]
+    lines += [visible(text) for text in (notes.conflict, notes.few) if text]
     if notes.undetermined:
-        print(f"not identified: {notes.undetermined}")
+        lines.append(f"not identified: {notes.undetermined}")
     replaced = f" (replaced {' and '.join(places.old)})" if places.old else ""
-    print(f"wrote {places.draws.name} and {places.page.name} in {places.draws.parent}{replaced}")
+    wrote = f"wrote {places.draws.name} and {places.page.name} in {places.draws.parent}{replaced}"
+    lines.append(visible(wrote))
     if places.plot is not None:
-        print(f"wrote {places.plot}")
+        lines.append(visible(f"wrote {places.plot}"))
+    return "\n".join(lines)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,8 +18,6 @@ if TYPE_CHECKING:
 
     from bayesmeta.statistics import TaskStatistics
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")
-"""What stands for no number in a CSV file."""
 OPTIONS = {
     "random_seed": "--seed",
     "prior": "--prior-scale, --prior-eta, …",
@@ -68,6 +69,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
 
 def read_tasks(options: argparse.Namespace) -> tuple[TaskStatistics, float | None]:
     """The statistics of the tasks in the table, and the noise, None where it is estimated."""
+    from bayesmeta.commands.reading import read_table
     from bayesmeta.statistics import TaskStatistics
 
     noise = (
@@ -87,47 +89,62 @@ def read_tasks(options: argparse.Namespace) -> tuple[TaskStatistics, float | Non
         raise InputError(
             f"{options.file} has {len(frame)} rows, fewer than the {stats.dim} features"
         )
+    _look_at_labels(stats, options.task)
     return stats, noise
 
 
 def _columns(frame: DataFrame, given: list[str]) -> list[str]:
     """The columns of --features: each is a column as it stands, or several with commas."""
-    return [
-        name
-        for text in given
-        for name in ([text] if text in frame.columns else map(str.strip, text.split(",")))
-        if name
-    ]
+    names = []
+    for text in given:
+        for part in [text] if text in frame.columns else text.split(","):
+            name = part.strip()
+            if part != name and part in frame.columns:
+                if name in frame.columns and part != text:
+                    raise InputError(
+                        f"--features: there are columns {name!r} and {part!r}; name each by itself"
+                    )
+                name = part
+            if name:
+                names.append(name)
+    return names
 
 
-def read_table(path: Path, task: str) -> DataFrame:
-    """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks."""
+def _look_at_labels(stats: TaskStatistics, column: str) -> None:
+    """Refuse labels that no table can show; say where two differ in what is not seen."""
+    seen: dict[str, str] = {}
+    for label in map(str, stats.tasks or ()):
+        if not label.strip() or "\0" in label:
+            raise InputError(f"column {column!r} has the label {label!r}; give tasks a name")
+        shown = _as_seen(label)
+        if shown in seen:
+            note = f"tasks {seen[shown]!a} and {label!a} look the same and are kept apart"
+            print(f"bayesmeta: {note}", file=sys.stderr)
+            return
+        seen[shown] = label
+
+
+def _as_seen(label: str) -> str:
+    """A label as one sees it: without blanks at its ends and characters that do not show."""
+    if label.isascii():
+        return " ".join(label.split())
+    text = "".join(c for c in label if unicodedata.category(c) != "Cf")
+    return " ".join(unicodedata.normalize("NFKC", text).split())
+
+
+def say(text: str) -> None:
+    """Print at once: what cannot be printed is an error here, not when the program ends.
+
+    A reader that closed the pipe, as ``head`` does, has what it wanted.
+    """
     try:
-        return _read(path, task)
-    except InputError:
-        raise
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text in UTF-8; save it as CSV in UTF-8") from None
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
-    except ImportError:
-        raise InputError(
-            "reading Parquet needs the package pyarrow; install bayesmeta[parquet], or use CSV"
-        ) from None
-    except Exception as error:
-        text = " ".join(str(error).split())[:200]
-        raise InputError(f"{path} cannot be read as a table ({text})") from None
-
-
-def _read(path: Path, task: str) -> DataFrame:
-    import pandas as pd
-
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return pd.read_parquet(path)
-    missing = {name: MISSING for name in pd.read_csv(path, nrows=0).columns if name != task}
-    frame = pd.read_csv(path, dtype={task: str}, keep_default_na=False, na_values=missing)
-    if len(frame.columns) == 1 and any(mark in str(frame.columns[0]) for mark in ";\t|"):
-        raise InputError(
-            f"{path} has a single column, {str(frame.columns[0])!r:.60}; separate columns by commas"
-        )
-    return frame
+        try:
+            print(text, flush=True)
+        except UnicodeEncodeError:  # a terminal that does not know the characters
+            coding = sys.stdout.encoding
+            print(text.encode(coding, "backslashreplace").decode(coding), flush=True)
+    except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        raise InputError(f"cannot write to standard output ({error.strerror or error})") from None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Advice, InputError
+from bayesmeta.display import visible
 from bayesmeta.runner.plain import without_nan
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def _worst(
 def _entry(variable: str, array: xr.DataArray, place: int) -> str:
     """A name such as Sigma[price, quality] of an entry of a variable."""
     labels = [
-        str(array[dim].values[i]) if dim in array.coords else str(i)
+        visible(array[dim].values[i]) if dim in array.coords else str(i)
         for dim, i in zip(array.dims, np.unravel_index(place, array.shape), strict=True)
     ]
     return f"{variable}[{', '.join(labels)}]" if labels else variable

@@ -6,15 +6,20 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bayesmeta.display import visible
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 SHOWN = 20
 """Tasks printed; all of them are in the JSON."""
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]] = ()) -> Table:
+def table(
+    title: str, columns: Sequence[str | Text], rows: Iterable[Sequence[str | Text]] = ()
+) -> Table:
     """A table with a title, whose first column is text and whose others are numbers."""
     from rich import box
     from rich.table import Table
@@ -27,11 +32,12 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]] = ()
     return made
 
 
-def label(text: str, most: int = 24) -> str:
-    """A label as it is, not as markup, cut to ``most`` characters."""
-    from rich.markup import escape
+def label(text: object, most: int = 24) -> Text:
+    """A label as it is, neither markup nor a name of an emoji, cut to ``most`` characters."""
+    from rich.text import Text
 
-    return escape(text if len(text) <= most else f"{text[: most - 1]}…")
+    shown = visible(text)
+    return Text(shown if len(shown) <= most else f"{shown[: most - 1]}…")
 
 
 def number(value: float | None, digits: int = 6) -> str:
@@ -48,8 +54,8 @@ def print_tasks(
     digits: int = 6,
 ) -> None:
     """The first tasks with mean and standard deviation of every feature; a note on the latter."""
-    columns = [part for name in features for part in (label(name, 16), "± sd")]
-    rows = [
+    columns: list[str | Text] = [part for name in features for part in (label(name, 16), "± sd")]
+    rows: list[list[str | Text]] = [
         [
             label(task["task"], 16),
             *(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Advice
+from bayesmeta.checks import Advice, InputError
 from bayesmeta.display import correlation
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.fit import task_posteriors
@@ -18,6 +18,7 @@ from bayesmeta.statistics import TaskStatistics
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 
 def as_json(
@@ -30,6 +31,8 @@ def as_json(
 
     ``wording`` turns advice into text: that of Python, or of a command.
     """
+
+    _refuse_overflow(stats, estimate)
 
     def listed(value: np.ndarray | None) -> Any:
         return None if value is None else value.tolist()
@@ -55,6 +58,18 @@ def as_json(
         }
     )
     return found
+
+
+def _refuse_overflow(stats: TaskStatistics, estimate: PriorEstimate) -> None:
+    """Numbers that are not finite would be shown as missing."""
+    parts: list[Any] = [estimate.prior.mean, estimate.prior.cov, estimate.noise_sd or 0.0]
+    for task in _task_estimates(stats, estimate):
+        parts += [task["mean"], task["sd"]]
+    if not all(np.isfinite(part).all() for part in parts):
+        raise InputError(
+            "numbers of this fit are too large to be computed with; measure rewards and features "
+            "in other units, or widen less"
+        )
 
 
 def _task_estimates(stats: TaskStatistics, estimate: PriorEstimate) -> list[dict[str, Any]]:
@@ -104,7 +119,7 @@ def print_fit(
 def _prior_table(stats: TaskStatistics, estimate: PriorEstimate, method: str) -> Table:
     """Means and variances with their standard errors."""
     mean, cov = estimate.prior.mean, estimate.prior.cov
-    rows = []
+    rows: list[list[str | Text]] = []
     for i, name in enumerate(stats.feature_labels):
         variance = float(cov[i, i])
         rows.append(
@@ -124,7 +139,7 @@ def _prior_table(stats: TaskStatistics, estimate: PriorEstimate, method: str) ->
 
 def _covariance_table(stats: TaskStatistics, cov: np.ndarray) -> Table:
     names, between = [label(name) for name in stats.feature_labels], correlation(cov)
-    rows = []
+    rows: list[list[str | Text]] = []
     for i, name in enumerate(names):
         below = [number(value) for value in cov[i, :i]]
         above = [number(value.round(2)) for value in between[i, i + 1 :]]

@@ -19,6 +19,7 @@ from bayesmeta.runner.plain import without_nan
 if TYPE_CHECKING:
     import xarray as xr
     from rich.console import Console
+    from rich.text import Text
 
 LEVEL = 0.95
 """Of the intervals, whose tails are equal."""
@@ -149,7 +150,7 @@ def print_posterior(
     """Tables of the posterior and of the tasks, then whether the draws can be trusted."""
     posterior = tree["posterior"].to_dataset()
     tasks, features = _task_estimates(tree), [str(name) for name in posterior["feature"].values]
-    rows = [
+    rows: list[list[str | Text]] = [
         [
             label(row.quantity, 40),
             *(f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)),
@@ -169,7 +170,8 @@ def print_posterior(
     else:
         note = "the uncertainty about the prior is included"
         print_tasks(console, "Tasks given the data", features, tasks, note, digits=5)
-    console.print(trustworthy(tree).text(wording), markup=False, highlight=False)
+    checks = trustworthy(tree).text(wording)
+    console.print(checks, markup=False, emoji=False, highlight=False)
 
 
 def write_tree(tree: xr.DataTree, path: Path) -> None:

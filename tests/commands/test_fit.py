@@ -73,7 +73,8 @@ def test_a_known_noise_and_many_tasks(tmp_path: Path, capsys: pytest.CaptureFixt
             ["--horizon must be at least 1, got 0"],
         ),
         (None, ["--widening", "3"], ["--widening is for --method moment-widened"]),
-        (None, ["--reward", "Days"], ["fit all rewards exactly"]),
+        (None, ["--reward", "Days"], ["column 'Days' is the reward"]),
+        ("exact", [], ["fit all rewards exactly"]),
         (("Days", 4, "four"), [], ["column 'Days'", "'four'", "row 5"]),
         (("Reaction", 2, None), [], ["column 'Reaction' has no value in row 3"]),
         (("Reaction", 2, "inf"), [], ["column 'Reaction'", "row 3"]),
@@ -95,7 +96,9 @@ def test_bad_tables_are_refused_in_one_line(
     if isinstance(change, tuple):
         frame.loc[change[1], change[0]] = change[2]
     rows = {"one": 10, "short": 1, "none": 0}
-    frame = frame.head(rows[change]) if isinstance(change, str) else frame
+    frame = frame.head(rows[change]) if change in rows else frame
+    if change == "exact":
+        frame["Reaction"] = frame["Days"]
     frame.to_csv(sleep, index=False)
     assert run("fit", str(sleep), *COLUMNS, *arguments) == 2
     shown = capsys.readouterr()

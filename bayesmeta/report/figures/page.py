@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesmeta.checks import Array
+from bayesmeta.display import visible
 from bayesmeta.posterior.diagnostics import Trust, trustworthy
 from bayesmeta.report.figures.style import shortened
 
@@ -67,7 +68,7 @@ def _feature(axes: Axes, after: xr.DataArray, before: xr.DataArray, part: str, n
     _density(axes, values, before.values.ravel(), part == "sd", known)
     symbol, what = (r"$\mu$", "mean") if part == "mu" else (r"$\sqrt{\Sigma_{ii}}$", "spread")
     title = f"{symbol} of {shortened(name, 24)}: {what} of tasks"
-    if len(name) > 14:  # else it would run into its neighbour's
+    if len(visible(name)) > 14:  # else it would run into its neighbour's
         title = f"{symbol}, {what} of tasks:\n{shortened(name, 24)}"
     axes.set_title(title, fontsize=9.5, loc="left")
 

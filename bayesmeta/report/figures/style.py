@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Array
+from bayesmeta.display import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,6 +113,7 @@ def note_below(figure: Figure, text: str) -> None:
 def shortened(text: str, most: int) -> str:
     """A label that fits and is no formula: cut in the middle, since long names often differ at
     their ends."""
+    text = visible(text)
     if len(text) > most:
         text = f"{text[: (most - 1) // 2]}…{text[len(text) - most // 2 :]}"
     return text.replace("$", r"\$")

@@ -1,0 +1,93 @@
+"""The columns of a table: labels of tasks, and numbers; what is neither is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesmeta.checks import Array, InputError
+
+
+def row_labels(task: ArrayLike) -> list[Any]:
+    """The labels of rows as they are: NumPy would make text of [1, "1"] and one task of both."""
+    if isinstance(task, (str, bytes)) or not np.iterable(task):
+        raise InputError(f"task must have one label a row, got {task!r:.80}")
+    if not hasattr(task, "__array__"):
+        return list(task)
+    labels = np.asarray(task)
+    if labels.ndim != 1 or np.ma.is_masked(task):
+        raise InputError(f"task must have one label a row, none masked, got shape {labels.shape}")
+    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+
+
+def tasks_of(labels: list[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """The different labels in the order in which they come, and which of them each row has."""
+    try:
+        place: dict[Any, int] = {}
+        index = np.array([place.setdefault(label, len(place)) for label in labels], dtype=np.intp)
+    except TypeError:
+        raise InputError(
+            "task has labels that are lists or the like; give text or numbers"
+        ) from None
+    found = [one.item() if isinstance(one, (np.number, np.str_)) else one for one in place]
+    if any(one is None or type(one).__name__ == "NAType" or one != one for one in found):
+        raise InputError("task has rows without a label (NaN)")
+    if len(set(map(type, labels))) > 1:  # 1, 1.0 and True are the same to Python
+        spelt: dict[Any, Any] = {}
+        for label in labels:
+            first = spelt.setdefault(label, label)
+            if str(first) != str(label):
+                raise InputError(
+                    f"task has the labels {first!r} and {label!r}, which are equal; make text of "
+                    "them if they are two tasks, numbers of one kind if they are one"
+                )
+    return found, index
+
+
+def check_columns(frame: Any, task: str, reward: str, names: list[str]) -> None:
+    """Each column is there, once, and serves for one thing."""
+    for name in (task, reward, *names):
+        found = int((frame.columns == name).sum())
+        if not found:
+            known = ", ".join(repr(str(one)) for one in frame.columns)
+            raise InputError(f"there is no column {name!r}; the columns are {known:.200}")
+        if found > 1:
+            raise InputError(f"there are {found} columns {name!r}; give each a name of its own")
+    if task == reward:
+        raise InputError(f"column {task!r} cannot be both the task and the reward")
+    for name, what in ((task, "task"), (reward, "reward")):
+        if name in names:
+            raise InputError(f"column {name!r} is the {what}; leave it out of the features")
+
+
+def numbers(frame: Any, name: str) -> Array:
+    """A column as numbers; the first cell that is none is named by its row."""
+    import pandas as pd
+
+    column = frame[name]
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        kind = kind.categories.dtype
+    if getattr(kind, "kind", "") == "M" or isinstance(kind, pd.PeriodDtype):
+        raise InputError(f"column {name!r} holds dates; give numbers, such as days since the first")
+    if getattr(kind, "kind", "") == "m":
+        raise InputError(f"column {name!r} holds durations; give numbers, such as seconds")
+    try:
+        converted = pd.to_numeric(column, errors="coerce")
+        if converted.dtype.kind == "c":
+            raise TypeError
+        found = converted.to_numpy(dtype=float, na_value=np.nan)
+    except Exception:
+        raise InputError(f"column {name!r} holds {kind}, not real numbers") from None
+    bad = ~np.isfinite(found)
+    if bad.any():
+        row = int(np.argmax(bad))
+        value = column.iloc[row]
+        shown = value.item() if isinstance(value, np.generic) else value
+        none = pd.api.types.is_scalar(value) and pd.isna(value)
+        what = "no value" if none else f"{shown!r:.60}, which is not a finite number,"
+        raise InputError(f"column {name!r} has {what} in row {row + 1} (not counting the header)")
+    out: Array = found
+    return out
