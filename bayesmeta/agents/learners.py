@@ -17,7 +17,8 @@ from bayesmeta.checks import Array, InputError, one_of, real, whole
 from bayesmeta.environment import Setting
 from bayesmeta.estimators import moments
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.estimators.maximum import Options, fit_likelihood
+from bayesmeta.estimators.fit import largest_likelihood
+from bayesmeta.estimators.maximum import Options
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 
@@ -264,7 +265,7 @@ class Likelihood:
             stats = TaskStatistics.trusted(memory.gram[:n], memory.moment[:n])
             with suppress(InputError):  # the steps of all tasks do not yet span all directions
                 start = None if old is None else (old.prior.mean, old.prior.cov)
-                memory.estimate = fit_likelihood(
+                memory.estimate = largest_likelihood(
                     stats, setting.noise_sd**2, self.restricted, Options(start, errors=False)
                 )
             memory.next_fit = math.ceil(n * self.growth)
