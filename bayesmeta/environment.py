@@ -66,6 +66,19 @@ class Setting(Regime):
         theta = max(math.sqrt(bounds.prior_max), bounds.mean_norm, _size(self.truth))
         return Units.of(self.noise_sd, max(bounds.radius, self.ball or 0.0), theta)
 
+    def in_units(self, units: Units) -> Setting:
+        """The same setting in other units, without its truth and its ball."""
+        bounds = self.bounds
+        own = Bounds(
+            radius=float(units.inside(bounds.radius, 0, 1)),
+            action_min=float(units.inside(bounds.action_min, 0, 2)),
+            prior_min=float(units.inside(bounds.prior_min, 2, -2)),
+            prior_max=float(units.inside(bounds.prior_max, 2, -2)),
+            mean_norm=float(units.inside(bounds.mean_norm, 1, -1)),
+        )
+        noise_sd = float(units.inside(self.noise_sd, 1, 0))
+        return Setting(self.dim, self.horizon, self.tasks, noise_sd, own)
+
 
 class Task(NamedTuple):
     """One drawn task. ``actions`` is (steps, d, K), (1, d, K) where fixed, with K = 0 where the

@@ -176,7 +176,7 @@ def _check_grams(gram: Array, moment: Array) -> None:
         negative = True
     if negative:
         raise InputError("gram has negative eigenvalues; give A'A, sums of products of features")
-    check_squares("actions", squares)
+    check_squares("actions", squares.reshape(-1, squares.shape[-1]))
 
 
 def lower_root(cov: Array) -> Array:

@@ -92,17 +92,21 @@ class Units(NamedTuple):
         return cls((noise + signal) // 2, action)
 
 
-def check_squares(name: str, squares: Array) -> None:
-    """Refuse sums of squares that are not 0 and beyond those of sizes within 1e-100 to 1e100.
+def check_sizes(name: str, values: Array) -> None:
+    """Refuse values, or a column of them, the largest of which is no size that is accepted.
 
-    Only the largest is looked at: what is much smaller does no harm.
+    What is much smaller than the largest does no harm.
     """
-    largest = float(squares.max(initial=0.0))
-    if largest != 0 and not LEAST**2 <= largest <= MOST**2 * max(squares.size, 1e9):
-        raise InputError(
-            f"{name} reach {math.sqrt(largest):.3g} (the root of a sum of squares), not within "
-            f"{LEAST:g} to {MOST:g}; choose other units"
-        )
+    for largest in np.atleast_1d(np.abs(values).max(axis=0, initial=0.0)).tolist():
+        check_size(f"the largest entry of {name}", largest)
+
+
+def check_squares(name: str, squares: Array) -> None:
+    """The same for sums of squares of up to 1e9 values."""
+    for largest in np.atleast_1d(squares.max(axis=0, initial=0.0)).tolist():
+        if largest > MOST**2:
+            largest = max(largest / 1e9, MOST**2)
+        check_size(f"the largest of {name} (the root of a sum of squares)", math.sqrt(largest))
 
 
 def outer(powers: ArrayLike) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bayesmeta.agents import saved
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.learners import Finished
 from bayesmeta.agents.policies import Policy
@@ -33,7 +35,9 @@ from bayesmeta.streams import stream
 class Player:
     """One agent meeting one task after another.
 
-    Between any two calls a player can be pickled, and goes on elsewhere as if nothing happened.
+    Between any two calls a player can be saved (``save``, ``load``) or pickled, and goes on
+    elsewhere as if nothing happened. Unpickling runs code: unpickle only what you trust. Loading
+    what ``save`` wrote runs none, whoever wrote the file.
     Played through a simulator's tasks it makes the choices ``play`` makes in one go: both use the
     same kernels and the same random stream, that of (random_seed, agent name).
 
@@ -263,6 +267,25 @@ class Player:
     def _require_task(self, call: str) -> None:
         if not self._in_task:
             raise InputError(f"no task is under way: call start_task before {call}")
+
+    def save(self, path: Path | str) -> None:
+        """Write all there is to the player, between any two calls, to a text file (JSON).
+
+        The learner, policies and rules of its agent must be the package's own; a player with others
+        can be pickled.
+        """
+        saved.write(self, path)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Player:
+        """The player that ``save`` wrote: it goes on to the same bits. Runs no code from the file.
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        """
+        return saved.read(cls, path)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_alone": None}

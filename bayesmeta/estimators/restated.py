@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesmeta.checks import Array
+from bayesmeta.checks import Array, InputError
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
@@ -100,3 +100,24 @@ def _rewards(stats: TaskStatistics, lengths: Array) -> float:
         return math.sqrt(stats.energy.max(initial=0.0))
     largest = np.abs(stats.moment).max(axis=0, initial=0.0)
     return float(np.divide(largest, lengths, out=np.zeros_like(lengths), where=lengths > 0).max())
+
+
+MODERATE = 1e30
+"""The largest size, and one over the smallest, that a posterior is drawn with."""
+
+
+def check_moderate(stats: TaskStatistics, noise_sd: float | None) -> None:
+    """Refuse numbers so far from 1 that samplers cannot walk among them."""
+    squares = np.diagonal(stats.gram, axis1=1, axis2=2).max(axis=0, initial=0.0)
+    lengths = np.sqrt(squares)
+    sizes = {"noise_sd": noise_sd or 0.0, "the rewards": _rewards(stats, lengths)}
+    sizes |= {
+        f"feature {name}": size
+        for name, size in zip(stats.feature_labels, lengths.tolist(), strict=True)
+    }
+    for name, size in sizes.items():
+        if size != 0 and not 1 / MODERATE <= size <= MODERATE:
+            raise InputError(
+                f"the size of {name} is {size:.3g}; a posterior can be drawn where noise, rewards "
+                f"and features are within {1 / MODERATE:g} to {MODERATE:g}: choose other units"
+            )
