@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ from bayesmeta.display import html_table
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.draw import best_rewards
 from bayesmeta.theory.regime import Bounds, Regime
+from bayesmeta.units import Units
 
 __all__ = ["Bounds", "Setting", "Task", "TaskFamily", "paper_family"]
 
@@ -54,6 +57,27 @@ class Setting(Regime):
             object.__setattr__(self, "ball", real("ball", self.ball, above=0.0))
         if self.truth is not None and self.truth.dim != self.dim:
             raise InputError(f"truth has dimension {self.truth.dim}, the setting {self.dim}")
+        _ = self.units  # refuses numbers that no units bring together
+
+    @cached_property
+    def units(self) -> Units | None:
+        """What tasks are played in; None: in the units of the setting's own numbers."""
+        bounds = self.bounds
+        theta = max(math.sqrt(bounds.prior_max), bounds.mean_norm, _size(self.truth))
+        return Units.of(self.noise_sd, max(bounds.radius, self.ball or 0.0), theta)
+
+    def in_units(self, units: Units) -> Setting:
+        """The same setting in other units, without its truth and its ball."""
+        bounds = self.bounds
+        own = Bounds(
+            radius=float(units.inside(bounds.radius, 0, 1)),
+            action_min=float(units.inside(bounds.action_min, 0, 2)),
+            prior_min=float(units.inside(bounds.prior_min, 2, -2)),
+            prior_max=float(units.inside(bounds.prior_max, 2, -2)),
+            mean_norm=float(units.inside(bounds.mean_norm, 1, -1)),
+        )
+        noise_sd = float(units.inside(self.noise_sd, 1, 0))
+        return Setting(self.dim, self.horizon, self.tasks, noise_sd, own)
 
 
 class Task(NamedTuple):
@@ -113,6 +137,7 @@ class TaskFamily:
             raise InputError(
                 f"prior has dimension {self.prior.dim} but actions have {self.actions.dim}"
             )
+        Units.of(self.noise_sd, self.actions.radius, _size(self.prior))
 
     @property
     def dim(self) -> int:
@@ -196,6 +221,13 @@ class TaskFamily:
         if norm > told.mean_norm * (1 + slack):
             found["Assumption 3"] = f"|mu_*| = {norm:g} exceeds the bound {told.mean_norm:g}"
         return found
+
+
+def _size(prior: GaussianPrior | None) -> float:
+    """How large parameters are: the largest standard deviation or entry of the mean."""
+    if prior is None:
+        return 0.0
+    return max(math.sqrt(prior.cov.diagonal().max()), float(np.abs(prior.mean).max()))
 
 
 def _extremes(covariance: Array) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from bayesmeta.checks import Array, InputError, array, covariance, real
 from bayesmeta.display import html_table, moments_rows, text_table
+from bayesmeta.units import check_size, check_squares, comfortable, exponent, outer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,20 +113,70 @@ class GaussianPrior:
         >>> prior.posterior(gram=[[3.0]], moment=[6.0], noise_sd=1.0)
         (array([1.5]), array([[0.25]]))
         """
-        variance = real("noise_sd", noise_sd, above=0.0) ** 2
+        sigma = check_size("noise_sd", real("noise_sd", noise_sd, above=0.0))
         gram, moment = np.asarray(gram, float), np.asarray(moment, float)
         if gram.shape[-2:] != (self.dim, self.dim) or moment.shape != gram.shape[:-1]:
             raise InputError(
                 f"gram and moment must end in ({self.dim}, {self.dim}) and ({self.dim},), "
                 f"got {gram.shape} and {moment.shape}"
             )
-        root = self.cholesky
-        inner = np.eye(self.dim) + root.T @ gram @ root / variance
-        cov = root @ np.linalg.solve(inner, np.broadcast_to(root.T, inner.shape))
-        cov = (cov + np.swapaxes(cov, -1, -2)) / 2
-        residual = moment - gram @ self.mean
-        mean = self.mean + np.einsum("...ij,...j->...i", cov, residual) / variance
-        return mean, cov
+        _check_grams(gram, moment)
+        return self.trusted_posterior(gram, moment, sigma)
+
+    def trusted_posterior(self, gram: Array, moment: Array, noise_sd: float) -> tuple[Array, Array]:
+        """``posterior`` of arrays known to be valid, such as those of ``TaskStatistics``."""
+        root, mean = self.cholesky, self.mean
+        largest = math.sqrt(gram.max(initial=0.0)) if gram.size else 0.0
+        if comfortable(noise_sd, largest, math.sqrt(self.cov.diagonal().max())):
+            return _posterior(mean, root, gram, moment, noise_sd**2)
+        # in units of the noise and of each parameter's standard deviation
+        noise = exponent(noise_sd)
+        powers = np.array([exponent(math.sqrt(square)) for square in self.cov.diagonal()])
+        found = _posterior(
+            np.ldexp(mean, -powers),
+            np.ldexp(root, -powers[:, None]),
+            np.ldexp(gram, outer(powers) - 2 * noise),
+            np.ldexp(moment, powers - 2 * noise),
+            math.ldexp(noise_sd, -noise) ** 2,
+        )
+        if not all(np.isfinite(part).all() for part in found):
+            raise InputError(
+                f"the posterior leaves the range of floating point: noise_sd {noise_sd:.3g} is too "
+                "small beside gram and prior; choose other units"
+            )
+        return np.ldexp(found[0], powers), np.ldexp(found[1], outer(powers))
+
+
+def _posterior(
+    prior_mean: Array, root: Array, gram: Array, moment: Array, variance: float
+) -> tuple[Array, Array]:
+    """Eq. (4), see ``GaussianPrior.posterior``."""
+    inner = np.eye(len(root)) + root.T @ gram @ root / variance
+    cov = root @ np.linalg.solve(inner, np.broadcast_to(root.T, inner.shape))
+    cov = (cov + np.swapaxes(cov, -1, -2)) / 2
+    residual = moment - gram @ prior_mean
+    mean = prior_mean + np.einsum("...ij,...j->...i", cov, residual) / variance
+    return mean, cov
+
+
+def _check_grams(gram: Array, moment: Array) -> None:
+    """Refuse what is no A'A and A'x: NaN, asymmetry, negative eigenvalues."""
+    if not (np.isfinite(gram).all() and np.isfinite(moment).all()):
+        raise InputError("gram or moment has a NaN or infinite entry; remove or replace it")
+    squares = np.diagonal(gram, axis1=-2, axis2=-1)
+    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
+    # each feature in its own length, so that units do not matter
+    scaled = gram / lengths[..., :, None] / lengths[..., None, :]
+    if (np.abs(scaled - np.swapaxes(scaled, -1, -2)) > 1e-8).any():
+        raise InputError("gram is not symmetric; give A'A, sums of products of features")
+    try:
+        np.linalg.cholesky(scaled + 1e-8 * np.eye(gram.shape[-1]))
+        negative = bool((squares < 0).any())
+    except np.linalg.LinAlgError:
+        negative = True
+    if negative:
+        raise InputError("gram has negative eigenvalues; give A'A, sums of products of features")
+    check_squares("actions", squares.reshape(-1, squares.shape[-1]))
 
 
 def lower_root(cov: Array) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesmeta.checks import Advice, Array, InputError, array
 from bayesmeta.columns import check_columns, numbers, row_labels, tasks_of
 from bayesmeta.display import visible
+from bayesmeta.units import check_sizes, check_squares
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -73,9 +74,11 @@ class TaskStatistics:
         object.__setattr__(self, "moment", moment)
         object.__setattr__(self, "gram", gram)
         squares = np.diagonal(gram, axis1=-2, axis2=-1)
-        most = np.sqrt(np.maximum(squares[:, :, None] * squares[:, None, :], 0.0))
+        lengths = np.sqrt(np.maximum(squares, 0.0))
+        most = lengths[:, :, None] * lengths[:, None, :]
         if (squares < 0).any() or (np.abs(gram) > most * (1 + 1e-8)).any():
             raise InputError("gram must be A'A, positive semidefinite; give sums of products")
+        check_squares("features", squares)
         if (moment[squares == 0] != 0).any():
             raise InputError("moment must be 0 where a feature of a task is always 0")
         for name in ("count", "energy"):
@@ -84,6 +87,8 @@ class TaskStatistics:
                 value = array(name, value, (n,))
                 if (value < 0).any():
                     raise InputError(f"{name} must not be negative")
+                if name == "energy":
+                    check_squares("rewards", value)
                 object.__setattr__(self, name, value)
         for name, size in (("tasks", n), ("features", d)):
             labels = getattr(self, name)
@@ -164,6 +169,8 @@ class TaskStatistics:
             raise InputError(f"task must have one label a row, {len(rewards)}, got {len(labels)}")
         if not len(rewards):
             raise InputError("there are no rows")
+        check_sizes("reward", rewards)
+        check_sizes("features", rows)
         found, index = tasks_of(labels)
         n, d = len(found), rows.shape[1]
         gram, moment = np.empty((n, d, d)), np.empty((n, d))

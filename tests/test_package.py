@@ -99,7 +99,7 @@ def importers(of: str) -> set[str]:
 
 
 ORDER = (
-    ("checks", "columns", "streams", "display", "lazy", "data"),
+    ("checks", "columns", "streams", "display", "lazy", "data", "units"),
     ("kernels",),
     ("gaussian", "statistics", "actions"),
     ("theory", "environment"),

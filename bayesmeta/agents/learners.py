@@ -17,7 +17,8 @@ from bayesmeta.checks import Array, InputError, one_of, real, whole
 from bayesmeta.environment import Setting
 from bayesmeta.estimators import moments
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.estimators.maximum import Options, fit_likelihood
+from bayesmeta.estimators.fit import largest_likelihood
+from bayesmeta.estimators.maximum import Options
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 
@@ -201,11 +202,11 @@ class Moments:
         return PriorEstimate(prior, status, raw, int(memory.state.tasks[1]))
 
 
-class _History:
+class History:
     """The statistics of all tasks so far, and the estimate made of the first of them."""
 
-    def __init__(self, dim: int) -> None:
-        self.gram, self.moment = np.empty((16, dim, dim)), np.empty((16, dim))
+    def __init__(self, dim: int, room: int = 16) -> None:
+        self.gram, self.moment = np.empty((room, dim, dim)), np.empty((room, dim))
         self.tasks, self.next_fit = 0, 0
         self.estimate: PriorEstimate | None = None
 
@@ -248,15 +249,15 @@ class Likelihood:
     def all_steps(self) -> bool:
         return True
 
-    def start(self, setting: Setting) -> _History:
-        return _History(setting.dim)
+    def start(self, setting: Setting) -> History:
+        return History(setting.dim)
 
-    def observe(self, memory: _History, task: Finished) -> _History:
+    def observe(self, memory: History, task: Finished) -> History:
         memory.add(task)
         return memory
 
     def estimate(
-        self, memory: _History, setting: Setting, rng: np.random.Generator
+        self, memory: History, setting: Setting, rng: np.random.Generator
     ) -> PriorEstimate:
         n = memory.tasks
         if n >= 2 and (memory.estimate is None or n >= memory.next_fit):
@@ -264,7 +265,7 @@ class Likelihood:
             stats = TaskStatistics.trusted(memory.gram[:n], memory.moment[:n])
             with suppress(InputError):  # the steps of all tasks do not yet span all directions
                 start = None if old is None else (old.prior.mean, old.prior.cov)
-                memory.estimate = fit_likelihood(
+                memory.estimate = largest_likelihood(
                     stats, setting.noise_sd**2, self.restricted, Options(start, errors=False)
                 )
             memory.next_fit = math.ceil(n * self.growth)
@@ -273,11 +274,11 @@ class Likelihood:
         return memory.estimate
 
 
-class _Draws:
+class Draws:
     """The statistics of all tasks so far, and draws of the prior given the first of them."""
 
     def __init__(self, dim: int) -> None:
-        self.history = _History(dim)
+        self.history = History(dim)
         self.priors: list[GaussianPrior] = []
         self.centre: GaussianPrior | None = None
         self.point: Array | None = None
@@ -324,14 +325,14 @@ class Posterior:
     def all_steps(self) -> bool:
         return True
 
-    def start(self, setting: Setting) -> _Draws:
-        return _Draws(setting.dim)
+    def start(self, setting: Setting) -> Draws:
+        return Draws(setting.dim)
 
-    def observe(self, memory: _Draws, task: Finished) -> _Draws:
+    def observe(self, memory: Draws, task: Finished) -> Draws:
         memory.history.add(task)
         return memory
 
-    def estimate(self, memory: _Draws, setting: Setting, rng: np.random.Generator) -> PriorEstimate:
+    def estimate(self, memory: Draws, setting: Setting, rng: np.random.Generator) -> PriorEstimate:
         n = memory.history.tasks
         if not memory.priors or n >= memory.next_fit:
             self._refit(memory, setting, int(rng.integers(2**31)))
@@ -341,7 +342,7 @@ class Posterior:
             return PriorEstimate(memory.centre, memory.status)
         return PriorEstimate(memory.priors[rng.integers(len(memory.priors))], memory.status)
 
-    def _refit(self, memory: _Draws, setting: Setting, seed: int) -> None:
+    def _refit(self, memory: Draws, setting: Setting, seed: int) -> None:
         from bayesmeta.posterior.online import draw_priors
 
         history, n = memory.history, memory.history.tasks

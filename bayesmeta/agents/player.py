@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bayesmeta.agents import saved
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.learners import Finished
 from bayesmeta.agents.policies import Policy
+from bayesmeta.agents.restated import (
+    Outcome,
+    Outcomes,
+    Reach,
+    choosing_inside,
+    finished_outside,
+    outcomes_outside,
+    own_variance,
+    plan_inside,
+    task_inside,
+)
 from bayesmeta.checks import Array, InputError, array, of_type, real, renamed, whole
 from bayesmeta.environment import Setting, Task
 from bayesmeta.estimators.estimate import PriorEstimate
@@ -20,21 +32,12 @@ from bayesmeta.kernels.tuples import SETTINGS, TOTALS, Agents, Belief, State, Su
 from bayesmeta.streams import stream
 
 
-class Outcome(NamedTuple):
-    """A task played through: regret against the best actions, how many steps explored, and for
-    every step the index chosen (where there are finitely many), the action taken, the reward."""
-
-    regret: float
-    explored: int
-    chosen: NDArray[np.int64]
-    taken: Array
-    rewards: Array
-
-
 class Player:
     """One agent meeting one task after another.
 
-    Between any two calls a player can be pickled, and goes on elsewhere as if nothing happened.
+    Between any two calls a player can be saved (``save``, ``load``) or pickled, and goes on
+    elsewhere as if nothing happened. Unpickling runs code: unpickle only what you trust. Loading
+    what ``save`` wrote runs none, whoever wrote the file.
     Played through a simulator's tasks it makes the choices ``play`` makes in one go: both use the
     same kernels and the same random stream, that of (random_seed, agent name).
 
@@ -72,7 +75,8 @@ class Player:
         self.setting = of_type("setting", setting, Setting, "use family.setting(tasks)")
         whole("random_seed", random_seed)
         self.tasks_seen = 0
-        self._plan = agent.exploration.plan(setting)
+        self._units, self._reach = setting.units, Reach.of(setting)
+        self._plan = plan_inside(self._units, agent.exploration.plan(setting))
         self._keep = agent.learner.all_steps or agent.exploration.rule is Rule.RESCUE
         self._warmup = agent.warmup_tasks(setting)
         self._rng = stream(random_seed, agent.name)
@@ -81,7 +85,7 @@ class Player:
         self._warmup_memory: Any = agent.warmup_prior.start(setting) if self._warmup else None
         d = setting.dim
         self._state = State(
-            Belief(np.empty(d), np.empty((d, d)), setting.noise_sd**2),
+            Belief(np.empty(d), np.empty((d, d)), own_variance(setting)),
             Sums(np.zeros((d, d)), np.zeros(d)),
             Sums(np.zeros((d, d)), np.zeros(d)),
         )
@@ -128,9 +132,13 @@ class Player:
                 f"the learner of agent {agent.name} gave a prior of dimension "
                 f"{estimate.prior.dim}; the tasks have {setting.dim}"
             )
+        self._reach.check_prior(estimate.prior)
         self._policy, self._estimate = policy, estimate
         self._state.belief.mean[:] = estimate.prior.mean
         self._state.belief.root[:] = estimate.prior.cholesky.T
+        if self._units is not None:
+            for values in self._state.belief[:2]:
+                values[:] = self._units.inside(values, 1, -1)
         self._in_task = True
         return estimate
 
@@ -157,6 +165,7 @@ class Player:
             actions = array("actions", actions, (None, d))
             if len(actions) == 0:
                 raise InputError("actions is empty; offer at least one")
+            self._reach.check_actions(float(np.abs(actions).max()))
         self._clear_sums()
         belief, step = self._state.belief, self._step
         draws = self._rng.standard_normal((1, self._normals()))
@@ -166,11 +175,14 @@ class Player:
         )
         if not exploring:
             self._close_opening()
-        choosing = self._policy.choosing([step])
+        choosing, units = choosing_inside(self._units, self._policy.choosing([step])), self._units
         if actions is None:
-            play.ball_action(choosing.scheme, self.setting.ball, exploring, belief, draws, 0, work)
+            radius = self.setting.ball if units is None else units.inside(self.setting.ball, 0, 1)
+            play.ball_action(choosing.scheme, radius, exploring, belief, draws, 0, work)
             self._action = work.action
-            return work.action.copy()
+            return work.action.copy() if units is None else units.outside(work.action, 0, 1)
+        if units is not None:
+            actions = units.inside(actions, 0, 1)
         if exploring:
             k = choose.explore(draws, 0, len(actions))
         else:
@@ -185,6 +197,9 @@ class Player:
         if self._action is None:
             raise InputError("no action awaits a reward: call ask before tell")
         reward = real("reward", reward)
+        self._reach.check_reward(reward)
+        if self._units is not None:
+            reward = float(self._units.inside(reward, 1, 0))
         play.accumulate(self._action, reward, *self._state.sums)
         mean, root, variance = self._state.belief
         work = work_space(self.setting.dim, 0)
@@ -244,6 +259,7 @@ class Player:
             finished = Finished(*self._state.sums, steps, energy)
         else:
             finished = Finished(*self._state.opening, opening, opening_energy)
+        finished = finished_outside(self._units, finished)
         self._memory = self.agent.learner.observe(self._memory, finished)
         self.tasks_seen += 1
         self._in_task = False
@@ -252,31 +268,27 @@ class Player:
         if not self._in_task:
             raise InputError(f"no task is under way: call start_task before {call}")
 
+    def save(self, path: Path | str) -> None:
+        """Write all there is to the player, between any two calls, to a text file (JSON).
+
+        The learner, policies and rules of its agent must be the package's own; a player with others
+        can be pickled.
+        """
+        saved.write(self, path)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Player:
+        """The player that ``save`` wrote: it goes on to the same bits. Runs no code from the file.
+
+        Parameters
+        ----------
+        path
+            Of the file.
+        """
+        return saved.read(cls, path)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_alone": None}
-
-
-class Outcomes(NamedTuple):
-    """A task played through by several agents: the fields of ``Outcome``, agent by agent.
-
-    The arrays are reused by the next task.
-    """
-
-    regret: Array
-    explored: Array
-    chosen: NDArray[np.int64]
-    taken: Array
-    rewards: Array
-
-    def of(self, agent: int) -> Outcome:
-        """What one of them did."""
-        return Outcome(
-            regret=float(self.regret[agent]),
-            explored=int(self.explored[agent]),
-            chosen=self.chosen[agent],
-            taken=self.taken[agent],
-            rewards=self.rewards[agent],
-        )
 
 
 class Ensemble:
@@ -284,6 +296,9 @@ class Ensemble:
 
     def __init__(self, players: list[Player]) -> None:
         self._players, setting = players, players[0].setting
+        self._units = setting.units
+        if any(player.setting.units != self._units for player in players):
+            raise InputError("players of one ensemble must be told the same setting")
         count, d, horizon = len(players), setting.dim, setting.horizon
         self._policies: list[Policy | None] = [None] * count
         self._own = [np.empty(0)] * count
@@ -327,20 +342,22 @@ class Ensemble:
         for player, own in zip(self._players, self._own, strict=True):
             player._rng.standard_normal(out=own)
         agents = self._agents
-        play.play_all(agents, task)
+        play.play_all(agents, task_inside(self._units, task))
         for player, numbers in zip(self._players, agents.totals.tolist(), strict=True):
             _, _, opening, energy, opening_energy = numbers
             player._finish(player.setting.horizon, energy, opening, opening_energy)
         totals = agents.totals
-        return Outcomes(
+        done = Outcomes(
             totals["regret"], totals["explored"], agents.chosen, agents.taken, agents.rewards
         )
+        return outcomes_outside(self._units, done)
 
     def _settle(self, agent: int, policy: Policy) -> None:
         """Note the policy a player has come to, and lay out the normals anew."""
         setting = self._players[agent].setting
         self._policies[agent] = policy
-        settings, choosing = self._agents.settings, policy.choosing(range(setting.horizon))
+        settings = self._agents.settings
+        choosing = choosing_inside(self._units, policy.choosing(range(setting.horizon)))
         self._agents.quantiles[agent] = choosing.quantiles
         for name in choosing._fields:
             if name != "quantiles":

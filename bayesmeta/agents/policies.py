@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,7 @@ from bayesmeta.environment import Setting
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.codes import Scheme
 from bayesmeta.kernels.tuples import Choosing
+from bayesmeta.units import check_size
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,8 +62,9 @@ class Policy:
 
     def own_prior(self, setting: Setting) -> GaussianPrior:
         """The state a frequentist scheme starts from: N(0, sigma^2/ridge I) is V = ridge I."""
-        d = setting.dim
-        return GaussianPrior(np.zeros(d), setting.noise_sd**2 / self.ridge * np.eye(d))
+        d, variance = setting.dim, setting.noise_sd**2 / self.ridge
+        check_size("noise_sd over the root of ridge", math.sqrt(variance) or 5e-324)
+        return GaussianPrior(np.zeros(d), variance * np.eye(d))
 
     def normals(self, dim: int, *, ball: bool = False) -> int:
         """Standard normals a step consumes.

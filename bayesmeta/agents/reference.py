@@ -52,7 +52,7 @@ def play(
     for t in range(horizon):
         taken = np.array(played).reshape(t, d)
         gram, moment = taken.T @ taken, taken.T @ rewards[:t]
-        mean, cov = prior.posterior(gram, moment, noise_sd)
+        mean, cov = prior.trusted_posterior(gram, moment, noise_sd)
         exploring = explores(plan, t, horizon, explored == t, gram, noise_sd)
         explored += exploring
         if not exploring:

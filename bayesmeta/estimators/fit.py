@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesmeta.checks import Array, InputError, of_type, one_of, real, whole
+from bayesmeta.checks import Array, InputError, covariance, of_type, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.maximum import Options, fit_gls, fit_likelihood
 from bayesmeta.estimators.moments import fit_moments
+from bayesmeta.estimators.restated import FeatureUnits
 from bayesmeta.estimators.search import LIMIT
 from bayesmeta.estimators.split import fit_split
 from bayesmeta.statistics import TaskStatistics
+from bayesmeta.units import check_size
 
 METHODS = ("moment", "moment-widened", "moment-clipped", "gls", "ml", "reml", "split")
 """What ``fit_prior`` knows."""
+BEYOND = (
+    "the estimate leaves the range of floating point: noise, rewards or the features of different "
+    "tasks are too far apart in size; choose other units, or leave out the tasks with tiny features"
+)
 
 
 def fit_prior(
@@ -91,8 +101,26 @@ def fit_prior(
     for name, (given, user) in own.items():
         if given is not None and method != user:
             raise InputError(f"{name} is for method {user!r}; {method} does not use it")
-    if method == "split":
-        return fit_split(stats)  # it checks its pair, and keeps its labels
+    with _within_floats():
+        if method == "split":
+            return _checked(fit_split(stats))  # it checks its pair, and keeps its labels
+        return _checked(
+            _fit(stats, noise_sd, method, cov, widening, horizon, bounds, limit, threads)
+        )
+
+
+def _fit(
+    stats: object,
+    noise_sd: float | None,
+    method: str,
+    cov: ArrayLike | None,
+    widening: float | None,
+    horizon: int | None,
+    bounds: Bounds | None,
+    limit: int,
+    threads: int,
+) -> PriorEstimate:
+    """``fit_prior`` of one set of statistics."""
     of_type("stats", stats, TaskStatistics, "make one, or use TaskStatistics.from_frame")
     assert isinstance(stats, TaskStatistics)
     if len(stats) < 2:
@@ -101,17 +129,61 @@ def fit_prior(
         )
     whole("limit", limit, least=1)
     whole("threads", threads, least=1)
-    variance = None if noise_sd is None else real("noise_sd", noise_sd, above=0.0) ** 2
+    variance = None
+    if noise_sd is not None:
+        variance = check_size("noise_sd", real("noise_sd", noise_sd, above=0.0)) ** 2
     if method == "gls" and cov is not None:
-        found = fit_gls(stats, variance, cov, threads=threads)
+        found = _gls(stats, variance, covariance("cov", cov, stats.dim), threads)
     elif method in ("ml", "reml", "gls"):
         options = Options(threads=threads, limit=limit)
-        found = fit_likelihood(stats, variance, method != "ml", options)
+        found = largest_likelihood(stats, variance, method != "ml", options)
     else:
         found = fit_moments(
             stats, variance, method, widening=widening, horizon=horizon, bounds=bounds
         )
     return found._replace(features=stats.features)
+
+
+def largest_likelihood(
+    stats: TaskStatistics, variance: float | None, restricted: bool, options: Options
+) -> PriorEstimate:
+    """``ml`` or ``reml``, in units that can be computed with."""
+    units = FeatureUnits.of(stats, variance=variance)
+    if units is None:
+        return fit_likelihood(stats, variance, restricted, options)
+    if options.start is not None:
+        mean, cov = options.start
+        options = options._replace(start=(units.mean(mean), units.cov(cov)))
+    found = fit_likelihood(units.inside(stats), units.variance(variance), restricted, options)
+    return units.outside(found, stats.count, restricted)
+
+
+def _gls(stats: TaskStatistics, variance: float | None, cov: Array, threads: int) -> PriorEstimate:
+    """``gls`` with Sigma given, in units that can be computed with."""
+    units = FeatureUnits.of(stats, variance=variance)
+    if units is None:
+        return fit_gls(stats, variance, cov, threads=threads)
+    own = units.variance(variance)
+    found = fit_gls(units.inside(stats), own, units.cov(cov), threads=threads)
+    return units.outside(found, stats.count)
+
+
+@contextmanager
+def _within_floats() -> Iterator[None]:
+    """What leaves the range of floating point is refused, without a warning of NumPy's."""
+    try:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            yield
+    except np.linalg.LinAlgError:
+        raise InputError(BEYOND) from None
+
+
+def _checked(found: PriorEstimate) -> PriorEstimate:
+    """An estimate without NaN or infinity."""
+    parts = (found.prior.mean, found.prior.cov, found.mean_cov, found.cov_sd, found.noise_sd)
+    if not all(np.isfinite(part).all() for part in parts if part is not None):
+        raise InputError(BEYOND)
+    return found
 
 
 def task_posteriors(stats: TaskStatistics, estimate: PriorEstimate) -> tuple[Array, Array]:
@@ -141,4 +213,4 @@ def task_posteriors(stats: TaskStatistics, estimate: PriorEstimate) -> tuple[Arr
             "this estimate has no noise_sd (split does not need it); give it with "
             "estimate._replace(noise_sd=...)"
         )
-    return estimate.prior.posterior(stats.gram, stats.moment, estimate.noise_sd)
+    return estimate.prior.trusted_posterior(stats.gram, stats.moment, estimate.noise_sd)

@@ -16,6 +16,7 @@ from bayesmeta.checks import Array, InputError, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.noise import pooled_variance
+from bayesmeta.estimators.restated import FeatureUnits
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.linalg import has_full_rank, upper_root
@@ -209,6 +210,30 @@ def fit_moments(
     """``moment``, ``moment-widened`` or ``moment-clipped`` of ``fit_prior``, with standard errors
     from how the tasks' contributions to mean and covariance spread."""
     stats.require_independent_features()
+    units = FeatureUnits.of(stats, variance=variance)
+    if units is None:
+        found = _corrected(stats, variance, method)
+    else:
+        found = _corrected(units.inside(stats), units.variance(variance), method)
+        found = units.outside(found, stats.count)
+    raw, sigma = found.raw_cov, found.noise_sd
+    assert raw is not None and sigma is not None
+    if method == "moment-clipped" and found.negative:
+        # standard errors are those of the matrix before it was clipped
+        prior = GaussianPrior(found.prior.mean, _clip(raw))
+        return found._replace(prior=prior, status=Status.CLIPPED, cov_sd=None)
+    if method == "moment-widened":
+        steps, d = _horizon(horizon), stats.dim
+        constant = chosen_widening(d, sigma, widening, bounds)
+        n = len(stats) - found.passed_over + 1
+        cov = raw + widening_radius(n, d, steps, constant) * np.eye(d)
+        prior, status = as_it_is(found.prior.mean, cov)
+        return found._replace(prior=prior, status=status)
+    return found
+
+
+def _corrected(stats: TaskStatistics, variance: float | None, method: str) -> PriorEstimate:
+    """``moment`` of ``fit_prior``; ``method`` is for the message."""
     state = empty(stats.dim)
     inverses, thetas = observe_all(state, stats.gram, stats.moment)
     k = int(state.tasks[0])
@@ -223,23 +248,15 @@ def fit_moments(
         doubt = 2 * variance**2 / freedom
     used = ~np.isnan(thetas[:, 0])
     raw = covariance(state, variance)
-    facts = {
-        "raw_cov": raw,
-        "passed_over": len(stats) - k,
-        "negative": negative_eigenvalues(raw),
-        "mean_cov": state.scatter / (k * (k - 1)),
-        "cov_sd": _spread(thetas[used] - state.mean, inverses[used], variance, doubt),
-        "noise_sd": math.sqrt(variance),
-    }
-    cov = raw
-    if method == "moment-clipped" and facts["negative"]:
-        facts["cov_sd"] = None  # they are those of the matrix before it was clipped
-        return PriorEstimate(GaussianPrior(state.mean, _clip(raw)), Status.CLIPPED, **facts)
-    if method == "moment-widened":
-        steps = _horizon(horizon)
-        constant = chosen_widening(stats.dim, math.sqrt(variance), widening, bounds)
-        cov, _ = widened(state, variance, steps, constant)
-    return as_it_is(state.mean, cov, facts)
+    return PriorEstimate(
+        *as_it_is(state.mean, raw),
+        raw_cov=raw,
+        passed_over=len(stats) - k,
+        negative=negative_eigenvalues(raw),
+        mean_cov=state.scatter / (k * (k - 1)),
+        cov_sd=_spread(thetas[used] - state.mean, inverses[used], variance, doubt),
+        noise_sd=math.sqrt(variance),
+    )
 
 
 def _spread(gap: Array, inverse: Array, variance: float, doubt: float) -> Array | None:
@@ -288,10 +305,9 @@ def _clip(symmetric: Array) -> Array:
     return (clipped + clipped.T) / 2
 
 
-def as_it_is(mean: Array, cov: Array, facts: dict[str, object]) -> PriorEstimate:
-    """An estimate whose covariance may have negative eigenvalues: it is handed out all the same,
-    and its status says so."""
+def as_it_is(mean: Array, cov: Array) -> tuple[GaussianPrior, Status]:
+    """A prior whose covariance may have negative eigenvalues: it is handed out all the same, and
+    the status says so."""
     if not negative_eigenvalues(cov):
-        return PriorEstimate(GaussianPrior(mean, cov), Status.OK, **facts)  # type: ignore[arg-type]
-    prior = GaussianPrior.unusable(mean, cov)
-    return PriorEstimate(prior, Status.NOT_POSITIVE_DEFINITE, **facts)  # type: ignore[arg-type]
+        return GaussianPrior(mean, cov), Status.OK
+    return GaussianPrior.unusable(mean, cov), Status.NOT_POSITIVE_DEFINITE

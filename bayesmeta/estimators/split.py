@@ -7,6 +7,7 @@ import math
 from bayesmeta.checks import Array, InputError
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.moments import as_it_is, least_squares, negative_eigenvalues
+from bayesmeta.estimators.restated import FeatureUnits
 from bayesmeta.statistics import TaskStatistics
 
 
@@ -16,6 +17,13 @@ def fit_split(pair: object) -> PriorEstimate:
     The noise of the halves is independent, so their cross-covariance needs no correction for it.
     """
     first, second = _halves(pair)
+    units = FeatureUnits.of(first, second)
+    if units is None:
+        return _crossed(first, second)
+    return units.outside(_crossed(units.inside(first), units.inside(second)), None)
+
+
+def _crossed(first: TaskStatistics, second: TaskStatistics) -> PriorEstimate:
     one, two = least_squares(first), least_squares(second)[_matching(first, second)]
     n = len(one)
     mean = (one + two).mean(axis=0) / 2
@@ -24,13 +32,14 @@ def fit_split(pair: object) -> PriorEstimate:
     each = (each + each.transpose(0, 2, 1)) / 2
     raw: Array = each.mean(axis=0)
     gap = (gap_one + gap_two) / 2
-    facts = {
-        "raw_cov": raw,
-        "negative": negative_eigenvalues(raw),
-        "mean_cov": gap.T @ gap / (n * (n - 1)),
-        "cov_sd": each.std(axis=0, ddof=1) / math.sqrt(n) if n > 2 else None,
-    }
-    return as_it_is(mean, raw, facts | {"features": first.features})
+    return PriorEstimate(
+        *as_it_is(mean, raw),
+        raw_cov=raw,
+        negative=negative_eigenvalues(raw),
+        mean_cov=gap.T @ gap / (n * (n - 1)),
+        cov_sd=each.std(axis=0, ddof=1) / math.sqrt(n) if n > 2 else None,
+        features=first.features,
+    )
 
 
 def _halves(pair: object) -> tuple[TaskStatistics, TaskStatistics]:

@@ -43,6 +43,20 @@ def draw_priors(
     Means (draws, d), covariances (draws, d, d), the point to start the next chain at, and whether
     they can be trusted: no draw diverged, every entry of mu moved.
     """
+    units = setting.units
+    if units is not None:  # far from 1: drawn in the units that tasks are played in, and put back
+        gram, moment = units.inside(stats.gram, 0, 2), units.inside(stats.moment, 1, 1)
+        own = setting.in_units(units)
+        means, covs, last, trusted = _draw(
+            TaskStatistics.trusted(gram, moment), own, draws, tune, seed, start
+        )
+        return units.outside(means, 1, -1), units.outside(covs, 2, -2), last, trusted
+    return _draw(stats, setting, draws, tune, seed, start)
+
+
+def _draw(
+    stats: TaskStatistics, setting: Setting, draws: int, tune: int, seed: int, start: Array | None
+) -> tuple[Array, Array, Array | None, bool]:
     prior = prior_from_bounds(setting.bounds).settled(setting.dim)
     if len(stats) == 0:
         means, roots, _ = prior.draw(np.random.default_rng(seed), draws)
