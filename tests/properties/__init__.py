@@ -1,0 +1,10 @@
+"""What is true of the package for all input, each with its oracle: shared by the quick fuzzer of
+the suite (tests/test_fuzz.py) and the long one (tests/trials/fuzz.py)."""
+
+from __future__ import annotations
+
+from tests.properties import fits, nouns, play, studies, tables  # they enter their checks
+from tests.properties.rule import PROPERTIES, REFUSED, RIGHT, Property, Refused, judge
+
+__all__ = ["PROPERTIES", "REFUSED", "RIGHT", "Property", "Refused", "judge"]
+assert fits and nouns and play and studies and tables
