@@ -7,8 +7,9 @@ from bayesmeta.lazy import exports
 __getattr__, __dir__, __all__ = exports(
     "bayesmeta.runner",
     {
+        "limits": ("TimedOut",),
         "progress": ("progress_bar", "report_progress"),
-        "report": ("Interrupted", "Report"),
+        "report": ("Interrupted", "OtherSource", "Report"),
         "run": ("run_study", "study_status"),
         "study": ("Study", "grid"),
     },

@@ -115,6 +115,15 @@ def in_child(timeout: float, call: bytes) -> Any:
     The child is kept for the next call, for a while. A worker of several threads has one child.
     """
     global _idle
+    from distributed import get_worker
+
+    worker = get_worker()
+
+    def watch() -> None:
+        if worker.status.name in ("closing", "closed", "stopping", "stopped", "failed"):
+            _child.end()  # its pool would keep the worker from ending
+            raise RuntimeError("the worker is being closed")
+
     # nannies start workers as daemons, which multiprocessing allows no children; ours end with us
     mp.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
     with _child_in_use:
@@ -122,7 +131,7 @@ def in_child(timeout: float, call: bytes) -> Any:
             _idle.cancel()
         _child.timeout = timeout
         try:
-            ((_, future),) = each(_child, pickle.loads, [(None, (call,))])
+            ((_, future),) = each(_child, pickle.loads, [(None, (call,))], watch)
             return future.result()
         finally:
             _idle = threading.Timer(IDLE, _end_child)
