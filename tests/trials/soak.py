@@ -347,11 +347,18 @@ def lifetimes() -> dict[str, float]:
     return found
 
 
+def source() -> str:
+    """The digest of all code that makes results, which is written into them."""
+    files = sorted([*(ROOT / "bayesmeta").rglob("*.py"), *(ROOT / "tests").rglob("*.py")])
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
 def soak(minutes: float, seed: int, only: int | None = None) -> dict[str, Any]:
     """Chains for some minutes, or a single one; the record."""
     start = time.monotonic()
     counts: Counter[str] = Counter()
     failures: list[dict[str, Any]] = []
+    before = source()
     with tempfile.TemporaryDirectory() as folder:
         run_study(study, folder, jobs=1)
         expected = fingerprint(study, Path(folder))
@@ -360,6 +367,8 @@ def soak(minutes: float, seed: int, only: int | None = None) -> dict[str, Any]:
         for number in range(seed, seed + 1_000_000) if only is None else [only]:
             failures += run_chain(number, expected, counts, spans)
             tick(time.monotonic() - start)
+            if source() != before:
+                raise SystemExit("soak: the source was edited meanwhile; nothing is recorded")
             if time.monotonic() - start >= seconds:
                 break
     kills = {name: n for name, n in sorted(counts.items()) if name.startswith("kill: ")}
