@@ -39,8 +39,8 @@ from tests.helpers import ROOT, hear_ctrl_c, in_session, wait_until
 from tests.runner.example_cells import draws
 
 RECORD = ROOT / "analyses" / "hardening" / "soak.json"
-study = Study("soak", grid({"seconds": 0.05, "matrix": 60}, run=range(40)), draws, 7, ("run",))
-"""Two seconds of work for one process."""
+study = Study("soak", grid({"seconds": 0.03, "matrix": 60}, run=range(40)), draws, 7, ("run",))
+"""A second of work for one process."""
 MOST = 8
 """Disturbed drivers in a chain; the next one is left alone."""
 TIMEOUT = 120.0
@@ -137,11 +137,15 @@ SIGNALS = {"SIGKILL": signal.SIGKILL, "SIGTERM": signal.SIGTERM, "SIGINT": signa
 class Chain:
     """One folder and its disturbed drivers."""
 
-    def __init__(self, seed: int, base: Path, counts: Counter[str]) -> None:
+    def __init__(
+        self, seed: int, base: Path, counts: Counter[str], spans: dict[str, float]
+    ) -> None:
         self.seed, self.rng, self.counts = seed, random.Random(seed), counts
+        self.spans = spans
         self.base = base
         self.folder = base / "study"
         self.failures: list[dict[str, Any]] = []
+        self.driver: Driver | None = None
 
     def fail(self, what: str, **more: Any) -> None:
         self.failures.append({"seed": self.seed, "what": what, **more})
@@ -155,7 +159,7 @@ class Chain:
         else:
             self._run("nothing", Chain.nothing)
         self._compare(expected)
-        if self.rng.random() < 0.5:
+        if self.rng.random() < 0.3:
             self._damage()
             self._run("nothing", Chain.nothing)
             self._compare(expected)
@@ -207,27 +211,29 @@ class Chain:
             self.counts[f"kill: {name}"] += 1
 
     def _driver(self, mode: list[str] | None = None, **options: Any) -> Driver:
-        return Driver(self.folder, mode or self.rng.choice(JOBS), **options)
+        self.driver = Driver(self.folder, mode or self.rng.choice(JOBS), **options)
+        return self.driver
 
     # each: (driver, right exit codes)
 
     def nothing(self) -> tuple[Driver, set[int]]:
         return self._driver(["--jobs", "2"]), {0}
 
-    def signalled(self, dask: bool = False) -> tuple[Driver, set[int]]:
-        """The driver alone, or its group, as a terminal does."""
+    def signalled(self, mode: list[str] | None = None) -> tuple[Driver, set[int]]:
+        """The driver alone, or its group, as a terminal does, at any moment of its life."""
+        mode = mode or self.rng.choice(JOBS)
         name = self.rng.choice(list(SIGNALS))
         group = name == "SIGINT" and self.rng.random() < 0.5
-        driver = self._driver(DASK if dask else None)
-        where = ("group" if group else "driver") + " on Dask" * dask
+        driver = self._driver(mode)
+        where = ("group" if group else "driver") + " on Dask" * (mode == DASK)
         wait_until(driver.listens, TIMEOUT)
-        self._sleep(driver, 6.0 if dask else 3.0)
+        self._sleep(driver, self.spans[" ".join(mode)])
         if driver.lives():
             self._hit(f"{name} to a {where}", driver.process.pid, SIGNALS[name], group)
         return driver, {0, -9} if name == "SIGKILL" else {0, 130}
 
     def signalled_on_dask(self) -> tuple[Driver, set[int]]:
-        return self.signalled(dask=True)
+        return self.signalled(DASK)
 
     def worker_cut(self, mode: tuple[str, ...] = ("--jobs", "2")) -> tuple[Driver, set[int]]:
         """Two workers at most: a third death would be the cell's own failure."""
@@ -235,7 +241,7 @@ class Chain:
         name = "a Dask worker" if "--dask" in mode else "a worker"
         for _ in range(self.rng.randint(1, 2)):
             wait_until(lambda: not driver.lives() or bool(driver.workers()), TIMEOUT)
-            self._sleep(driver, 1.5)
+            self._sleep(driver, self.spans[" ".join(mode)] / 2)
             if workers := driver.workers():
                 self._hit(f"SIGKILL to {name}", self.rng.choice(workers), signal.SIGKILL)
         return driver, {0}
@@ -310,13 +316,41 @@ def place() -> Iterator[Path]:
         shutil.rmtree(base, ignore_errors=True)
 
 
-def run_chain(seed: int, expected: dict[str, str], counts: Counter[str]) -> list[dict[str, Any]]:
+def run_chain(
+    seed: int, expected: dict[str, str], counts: Counter[str], spans: dict[str, float]
+) -> list[dict[str, Any]]:
     """One chain; what failed in it."""
     with place() as base:
-        chain = Chain(seed, base, counts)
-        chain.go(expected)
+        chain = Chain(seed, base, counts, spans)
+        try:
+            chain.go(expected)
+        finally:
+            if chain.driver is not None:
+                chain.driver.kill()
     counts["chains"] += 1
     return chain.failures
+
+
+def lifetimes() -> dict[str, float]:
+    """How long an undisturbed driver lives on this machine, from its first line on."""
+    found = {}
+    for mode in (*JOBS, DASK):
+        with tempfile.TemporaryDirectory() as base:
+            driver = Driver(Path(base) / "study", mode)
+            try:
+                wait_until(driver.listens, TIMEOUT)
+                start = time.monotonic()
+                driver.end()
+                found[" ".join(mode)] = time.monotonic() - start
+            finally:
+                driver.kill()
+    return found
+
+
+def source() -> str:
+    """The digest of all code that makes results, which is written into them."""
+    files = sorted([*(ROOT / "bayesmeta").rglob("*.py"), *(ROOT / "tests").rglob("*.py")])
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def soak(minutes: float, seed: int, only: int | None = None) -> dict[str, Any]:
@@ -324,21 +358,24 @@ def soak(minutes: float, seed: int, only: int | None = None) -> dict[str, Any]:
     start = time.monotonic()
     counts: Counter[str] = Counter()
     failures: list[dict[str, Any]] = []
+    before = source()
     with tempfile.TemporaryDirectory() as folder:
         run_study(study, folder, jobs=1)
         expected = fingerprint(study, Path(folder))
-    seconds = int(60 * minutes)
+    seconds, spans = int(60 * minutes), lifetimes()
     with progress_bar("soak", "s", seconds) as tick:
         for number in range(seed, seed + 1_000_000) if only is None else [only]:
-            failures += run_chain(number, expected, counts)
+            failures += run_chain(number, expected, counts, spans)
             tick(time.monotonic() - start)
+            if source() != before:
+                raise SystemExit("soak: the source was edited meanwhile; nothing is recorded")
             if time.monotonic() - start >= seconds:
                 break
     kills = {name: n for name, n in sorted(counts.items()) if name.startswith("kill: ")}
     others = {name: n for name, n in sorted(counts.items()) if name not in kills}
     return {
         "kills": sum(kills.values()),
-        **{"kinds": {name.removeprefix("kill: "): n for name, n in kills.items()}},
+        "kinds": {name.removeprefix("kill: "): n for name, n in kills.items()},
         **others,
         "failures": failures,
         "seconds": round(time.monotonic() - start, 1),
