@@ -109,12 +109,18 @@ class Notes(NamedTuple):
 
 def _sample(options: argparse.Namespace) -> int:
     """Draw, write and print; exit code 1 where the draws should not be trusted."""
+    from bayesmeta.estimators.fit import FEATURES
     from bayesmeta.posterior.sampling import check_settings
 
     settings = {name: getattr(options, name) for name in _SETTINGS}
     with naming_options():
         check_settings(**settings)
         stats, noise = read_tasks(options)
+        if stats.dim > FEATURES:
+            raise InputError(
+                f"{stats.dim} features are more than sample takes ({FEATURES}); use fewer, or "
+                "bayesmeta fit --method moment-clipped"
+            )
         prior = _prior(stats, noise, options)
         places = _places(options)
         notes = _notes(stats, noise, prior)

@@ -16,6 +16,9 @@ from bayesmeta.statistics import TaskStatistics
 METHODS = ("moment", "moment-widened", "moment-clipped", "gls", "ml", "reml", "split")
 """What ``fit_prior`` knows."""
 
+FEATURES = 64
+"""What the likelihood's methods take at most: several of their matrices have d^4 entries."""
+
 
 def fit_prior(
     stats: TaskStatistics | tuple[TaskStatistics, TaskStatistics],
@@ -46,7 +49,7 @@ def fit_prior(
         ``"moment-clipped"``
             the same with negative eigenvalues set to zero
         ``"ml"``, ``"reml"``
-            maximum and restricted maximum likelihood
+            maximum and restricted maximum likelihood; like ``gls`` for at most 64 features
         ``"gls"``
             the mean weighted by (Sigma + sigma^2 V_j^-1)^-1, Sigma being ``cov``, or estimated by
             ``reml``
@@ -101,6 +104,12 @@ def fit_prior(
         )
     whole("limit", limit, least=1)
     whole("threads", threads, least=1)
+    if method in ("ml", "reml", "gls") and stats.dim > FEATURES:
+        raise InputError(
+            f"{stats.dim} features are more than {method} takes ({FEATURES}): it would need "
+            f"matrices of {8e-9 * stats.dim**4:.0f} GB each; use fewer, or a method of moments "
+            "(moment-clipped)"
+        )
     variance = None if noise_sd is None else real("noise_sd", noise_sd, above=0.0) ** 2
     if method == "gls" and cov is not None:
         found = fit_gls(stats, variance, cov, threads=threads)
