@@ -156,9 +156,10 @@ def _plain_structure(path: Path, text: str) -> tuple[list[str], int] | None:
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    header = _header(path, lines[0].rstrip("\r").split(",")) if lines else []
     commas = set(map(str.count, lines, repeat(",")))
-    return (header, len(lines) - 1) if header and commas == {len(header) - 1} else None
+    if len(commas) != 1 or commas == {0}:  # without a comma a blank line is no other
+        return None
+    return _header(path, lines[0].rstrip("\r").split(",")), len(lines) - 1
 
 
 def _header(path: Path, row: list[str]) -> list[str]:

@@ -260,15 +260,10 @@ def _json(tree: xr.DataTree, places: Places, notes: Notes) -> str:
 
 
 def _tables(tree: xr.DataTree, places: Places, notes: Notes) -> str:
-    from rich.console import Console
-
+    from bayesmeta.report.console import rendered
     from bayesmeta.report.posterior import print_posterior
 
-    console = Console()
-    console = console if console.is_terminal else Console(width=160)
-    with console.capture() as captured:
-        print_posterior(console, tree, in_options)
-    lines = [captured.get().rstrip("\n")]
+    lines = [rendered(lambda to: print_posterior(to, tree, in_options), plain_width=160)]
     lines += [visible(text) for text in (notes.conflict, notes.few) if text]
     if notes.undetermined:
         lines.append(f"not identified: {notes.undetermined}")
