@@ -13,8 +13,6 @@ from bayesmeta.display import visible
 
 if TYPE_CHECKING:
     from bayesmeta.commands.parsing import Subparsers
-    from bayesmeta.estimators.estimate import PriorEstimate
-    from bayesmeta.statistics import TaskStatistics
 
 METHODS = ("moment", "moment-widened", "moment-clipped", "ml", "reml")
 """Those of ``fit_prior`` that need nothing but the table: without split and gls."""
@@ -75,7 +73,8 @@ def _check_widening(options: argparse.Namespace) -> None:
 
 def _fit(options: argparse.Namespace) -> int:
     from bayesmeta.estimators.fit import fit_prior
-    from bayesmeta.report.fitted import as_json
+    from bayesmeta.report.console import rendered
+    from bayesmeta.report.fitted import as_json, print_fit
     from bayesmeta.runner.files import writable_folder, write_atomically
 
     _check_widening(options)
@@ -87,7 +86,7 @@ def _fit(options: argparse.Namespace) -> int:
         found = as_json(stats, estimate, options.method, in_options)
     text = json.dumps(found, indent=2, allow_nan=False)
     if not options.json:
-        text = _tables(stats, estimate, options.method)
+        text = rendered(lambda to: print_fit(to, stats, estimate, options.method, in_options))
     if options.plot is None:
         say(text)
         return 0
@@ -106,15 +105,3 @@ def _fit(options: argparse.Namespace) -> int:
     writable_folder(options.plot.parent)
     write_atomically(options.plot, draw_and_say)
     return 0
-
-
-def _tables(stats: TaskStatistics, estimate: PriorEstimate, method: str) -> str:
-    """The tables as text, in colour where a terminal shows them."""
-    from rich.console import Console
-
-    from bayesmeta.report.fitted import print_fit
-
-    console = Console()
-    with console.capture() as captured:
-        print_fit(console, stats, estimate, method, in_options)
-    return captured.get().rstrip("\n")

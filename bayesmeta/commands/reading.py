@@ -7,6 +7,7 @@ import io
 import re
 import stat
 from collections.abc import Callable
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,8 +122,14 @@ def _structure(path: Path, data: bytes) -> tuple[list[str], int]:
     """The header, and the number of rows, all of which have as many fields."""
     if b"\0" in data:
         raise InputError(f"{path} has NUL bytes, as UTF-16 has; save it as CSV in UTF-8")
-    text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
-    reader = csv.reader(text, strict=True)
+    text = data.decode("utf-8-sig")
+    if '"' not in text and text.count("\r") == text.count("\r\n"):
+        found = _plain_structure(path, text)
+        if found is not None:
+            return found
+    del text
+    lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
+    reader = csv.reader(lines, strict=True)
     header: list[str] = []
     rows = 0
     try:
@@ -141,6 +148,18 @@ def _structure(path: Path, data: bytes) -> tuple[list[str], int]:
     if not header:
         raise InputError(f"{path} is empty; it must begin with a header")
     return header, rows
+
+
+def _plain_structure(path: Path, text: str) -> tuple[list[str], int] | None:
+    """The same where nothing is quoted and commas are all there is to count, in a quarter of the
+    time; None where a line differs from the first."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    commas = set(map(str.count, lines, repeat(",")))
+    if len(commas) != 1 or commas == {0}:  # without a comma a blank line is no other
+        return None
+    return _header(path, lines[0].rstrip("\r").split(",")), len(lines) - 1
 
 
 def _header(path: Path, row: list[str]) -> list[str]:

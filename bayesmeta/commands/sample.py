@@ -109,12 +109,18 @@ class Notes(NamedTuple):
 
 def _sample(options: argparse.Namespace) -> int:
     """Draw, write and print; exit code 1 where the draws should not be trusted."""
+    from bayesmeta.estimators.fit import FEATURES
     from bayesmeta.posterior.sampling import check_settings
 
     settings = {name: getattr(options, name) for name in _SETTINGS}
     with naming_options():
         check_settings(**settings)
         stats, noise = read_tasks(options)
+        if stats.dim > FEATURES:
+            raise InputError(
+                f"{stats.dim} features are more than sample takes ({FEATURES}); use fewer, or "
+                "bayesmeta fit --method moment-clipped"
+            )
         prior = _prior(stats, noise, options)
         places = _places(options)
         notes = _notes(stats, noise, prior)
@@ -254,15 +260,10 @@ def _json(tree: xr.DataTree, places: Places, notes: Notes) -> str:
 
 
 def _tables(tree: xr.DataTree, places: Places, notes: Notes) -> str:
-    from rich.console import Console
-
+    from bayesmeta.report.console import rendered
     from bayesmeta.report.posterior import print_posterior
 
-    console = Console()
-    console = console if console.is_terminal else Console(width=160)
-    with console.capture() as captured:
-        print_posterior(console, tree, in_options)
-    lines = [captured.get().rstrip("\n")]
+    lines = [rendered(lambda to: print_posterior(to, tree, in_options), plain_width=160)]
     lines += [visible(text) for text in (notes.conflict, notes.few) if text]
     if notes.undetermined:
         lines.append(f"not identified: {notes.undetermined}")

@@ -25,6 +25,9 @@ BEYOND = (
     "the estimate leaves the range of floating point: noise, rewards or the features of different "
     "tasks are too far apart in size; choose other units, or leave out the tasks with tiny features"
 )
+"""What is said where a number is not finite."""
+FEATURES = 64
+"""What the likelihood's methods take at most: several of their matrices have d^4 entries."""
 
 
 def fit_prior(
@@ -56,7 +59,7 @@ def fit_prior(
         ``"moment-clipped"``
             the same with negative eigenvalues set to zero
         ``"ml"``, ``"reml"``
-            maximum and restricted maximum likelihood
+            maximum and restricted maximum likelihood; like ``gls`` for at most 64 features
         ``"gls"``
             the mean weighted by (Sigma + sigma^2 V_j^-1)^-1, Sigma being ``cov``, or estimated by
             ``reml``
@@ -129,6 +132,12 @@ def _fit(
         )
     whole("limit", limit, least=1)
     whole("threads", threads, least=1)
+    if method in ("ml", "reml", "gls") and stats.dim > FEATURES:
+        raise InputError(
+            f"{stats.dim} features are more than {method} takes ({FEATURES}): it would need "
+            f"matrices of {8e-9 * stats.dim**4:.0f} GB each; use fewer, or a method of moments "
+            "(moment-clipped)"
+        )
     variance = None
     if noise_sd is not None:
         variance = check_size("noise_sd", real("noise_sd", noise_sd, above=0.0)) ** 2

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bayesmeta.display import visible
@@ -30,6 +31,16 @@ def table(
     for row in rows:
         made.add_row(*row)
     return made
+
+
+def rendered(show: Callable[[Console], None], plain_width: int | None = None) -> str:
+    """What ``show`` prints, as text: in colour for a terminal, otherwise ``plain_width`` wide."""
+    from rich.console import Console
+
+    real, out = Console(), io.StringIO()
+    width = plain_width if plain_width and not real.is_terminal else real.width
+    show(Console(file=out, force_terminal=real.is_terminal, width=width))
+    return out.getvalue().rstrip("\n")
 
 
 def label(text: object, most: int = 24) -> Text:

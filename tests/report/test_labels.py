@@ -1,0 +1,88 @@
+"""Labels are shown, never obeyed: by terminals, figures and pages."""
+
+from __future__ import annotations
+
+import io
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import bayesmeta as bm
+from bayesmeta.display import visible
+from bayesmeta.estimators.moments import fit_moments
+from bayesmeta.report.figures.style import shortened
+from bayesmeta.report.figures.tasks import figure_fit
+from bayesmeta.report.fitted import print_fit
+from bayesmeta.statistics import TaskStatistics
+
+LABELS = [
+    "\x1b[31mred",
+    "[bold]b[/]",
+    ":smile:",
+    "a\u202eb",
+    "$x^2$",
+    "<script>",
+    "a\nb",
+    "\\",
+    "[/",
+]
+SHOWN = [
+    r"\x1b[31mred",
+    "[bold]b[/]",
+    ":smile:",
+    r"a\u202eb",
+    "$x^2$",
+    "<script>",
+    r"a\nb",
+    "\\",
+    "[/",
+]
+FEATURE, FEATURE_SHOWN = "\x9b2J<b>[red]$x\x07", r"\x9b2J<b>[red]$x\x07"
+
+
+@pytest.fixture
+def stats() -> TaskStatistics:
+    """A task for every label."""
+    rng = np.random.default_rng(0)
+    n = len(LABELS)
+    rows, reward = rng.standard_normal((4 * n, 1)), rng.standard_normal(4 * n)
+    return TaskStatistics.from_arrays(np.repeat(LABELS, 4).tolist(), reward, rows, [FEATURE])
+
+
+def test_only_what_does_not_show_is_spelt_out() -> None:
+    """Letters of all scripts stay as they are."""
+    assert [visible(label) for label in LABELS] == SHOWN
+    assert visible("Größe 東京 α²") == "Größe 東京 α²" and visible(3) == "3"
+
+
+def test_a_terminal_shows_labels(stats: TaskStatistics) -> None:
+    """No escape sequence but the console's own; nothing read as markup or emoji."""
+    out = io.StringIO()
+    console = Console(file=out, width=120, color_system=None)
+    print_fit(console, stats, fit_moments(stats, 1.0, "moment-clipped"), "moment-clipped")
+    text = out.getvalue()
+    assert all(label in text for label in (*SHOWN, FEATURE_SHOWN[:15]))
+    assert all(c == "\n" or c.isprintable() for c in text)
+
+
+def test_a_figure_shows_labels(stats: TaskStatistics) -> None:
+    """An SVG that can be parsed, with the labels as they are, and no formula."""
+    figure = figure_fit(stats, fit_moments(stats, 1.0, "moment-clipped"))
+    out = io.BytesIO()
+    with np.errstate(all="raise"):
+        figure.savefig(out, format="svg")
+    ElementTree.fromstring(out.getvalue())
+    ticks = {tick.get_text() for tick in figure.axes[0].get_yticklabels()}
+    assert {shortened(label, 40) for label in LABELS} <= ticks
+    assert all(c == "\n" or c.isprintable() for c in out.getvalue().decode())
+    assert b"<script>" not in out.getvalue()
+
+
+def test_reprs_show_labels(stats: TaskStatistics) -> None:
+    """As text and as HTML."""
+    estimate = bm.fit_prior(stats, 1.0, "moment-clipped")
+    assert FEATURE_SHOWN in repr(estimate) and FEATURE_SHOWN in repr(stats)
+    html = estimate._repr_html_()
+    assert r"\x9b2J&lt;b&gt;[red]$x\x07" in html and "\x9b" not in html
