@@ -194,3 +194,29 @@ def test_trusted_priors_behave_like_checked_ones() -> None:
     ):
         assert (one == other).all()
     assert trusted.dim == 3
+
+
+@pytest.mark.parametrize(
+    "gram, moment, message",
+    [
+        ([[np.nan, 0.0], [0.0, 1.0]], [0.0, 0.0], "NaN or infinite"),
+        ([[1.0, 0.0], [0.0, 1.0]], [0.0, np.inf], "NaN or infinite"),
+        ([[1.0, 0.5], [0.0, 1.0]], [0.0, 0.0], "not symmetric"),
+        ([[1.0, 0.0], [0.0, -1e-3]], [0.0, 0.0], "negative eigenvalues"),
+        ([[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0], "negative eigenvalues"),
+        ([[0.0, 1e-3], [1e-3, 0.0]], [0.0, 0.0], "negative eigenvalues"),
+        ([[1e220, 0.0], [0.0, 1.0]], [0.0, 0.0], "not within 1e-100"),
+    ],
+)
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_posterior_refuses_what_is_no_gram(
+    gram: list[list[float]], moment: list[float], message: str, batch: bool
+) -> None:
+    """NaN, asymmetry and negative eigenvalues, also where one of many tasks has them."""
+    prior = GaussianPrior([0.0, 0.0], np.eye(2))
+    V, b = np.array(gram), np.array(moment)
+    if batch:
+        V, b = np.stack([np.eye(2), V]), np.stack([b * 0 if np.isfinite(b).all() else b, b])
+    with pytest.raises(InputError, match=message):
+        prior.posterior(V, b, 1.0)
+    prior.posterior(np.diag([1.0, 0.0]), [1.0, 0.0], 1.0)  # singular is none of these

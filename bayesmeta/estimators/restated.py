@@ -111,10 +111,8 @@ def check_moderate(stats: TaskStatistics, noise_sd: float | None) -> None:
     squares = np.diagonal(stats.gram, axis1=1, axis2=2).max(axis=0, initial=0.0)
     lengths = np.sqrt(squares)
     sizes = {"noise_sd": noise_sd or 0.0, "the rewards": _rewards(stats, lengths)}
-    sizes |= {
-        f"feature {name}": size
-        for name, size in zip(stats.feature_labels, lengths.tolist(), strict=True)
-    }
+    for label, length in zip(stats.feature_labels, lengths.tolist(), strict=True):
+        sizes[f"feature {label}"] = length
     for name, size in sizes.items():
         if size != 0 and not 1 / MODERATE <= size <= MODERATE:
             raise InputError(
