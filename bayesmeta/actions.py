@@ -258,8 +258,9 @@ class RadialDensity(_Law):
             raise InputError(f"density must be a function of the radius, got {self.density!r}")
         try:
             heights = np.asarray(self.density(radii), dtype=float)
-        except TypeError as error:
-            raise InputError(f"density must take an array of radii ({error})") from None
+        except (TypeError, ValueError, ArithmeticError) as error:
+            said = " ".join(str(error).split())
+            raise InputError(f"density must take an array of radii ({said})") from None
         if heights.shape != radii.shape:
             raise InputError("density must map an array of radii to an array of the same shape")
         if not np.isfinite(heights).all() or (heights < 0).any():

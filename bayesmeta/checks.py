@@ -86,12 +86,18 @@ def _bad(name: str, problem: str) -> InputError:
     return InputError(Advice("{argument} {problem}", argument=Argument(name), problem=problem))
 
 
+def _shown(value: object) -> str:
+    """A value in a message: one printable line, not too long."""
+    text = " ".join(repr(value).split())[:200]
+    return "".join(mark if mark.isprintable() else repr(mark)[1:-1] for mark in text)
+
+
 def real(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf) -> float:
     """A finite number greater than ``above`` and at least ``least``."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise _bad(name, f"must be a number, got {value!r}") from None
+        raise _bad(name, f"must be a number, got {_shown(value)}") from None
     if not math.isfinite(number):
         raise _bad(name, f"must be finite, got {value!r}")
     if number <= above:
@@ -104,7 +110,7 @@ def real(name: str, value: Any, *, above: float = -math.inf, least: float = -mat
 def whole(name: str, value: Any, *, least: int = 0) -> int:
     """A whole number of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise _bad(name, f"must be a whole number, got {value!r}")
+        raise _bad(name, f"must be a whole number, got {_shown(value)}")
     if value < least:
         raise _bad(name, f"must be at least {least}, got {value}")
     return int(value)
@@ -113,14 +119,13 @@ def whole(name: str, value: Any, *, least: int = 0) -> int:
 def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Array:
     """A finite float array of the given shape (None: any length), frozen, a copy."""
     try:
-        kind = np.asarray(value).dtype.kind
-        if kind in "cmM":  # NumPy would drop imaginary parts and count nanoseconds
+        if np.iscomplexobj(value) or _is_time(value):
             raise TypeError
         out = np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be an array of numbers, got {value!r}") from None
+        raise InputError(f"{name} must be an array of numbers, got {_shown(value)}") from None
     if np.ma.is_masked(value):
-        raise InputError(f"{name} has masked entries; remove or replace them")
+        raise InputError(f"{name} has masked entries; leave their rows out, or fill them")
     wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
     if out.ndim != len(shape) or any(
         n is not None and n != m for n, m in zip(shape, out.shape, strict=True)
@@ -131,6 +136,11 @@ def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Array:
         raise InputError(f"{name} has a NaN or infinite entry at {place}; remove or replace it")
     out.setflags(write=False)
     return out
+
+
+def _is_time(value: ArrayLike) -> bool:
+    """Whether these are dates or lengths of time, which NumPy would count in units of its own."""
+    return np.asarray(value).dtype.kind in "mM"
 
 
 def covariance(name: str, value: ArrayLike, dim: int) -> Array:
@@ -161,14 +171,14 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
         hint = f"; did you mean {folded[near[0]]!r}?" if near else ""
         more = f", … ({len(words)} in all)" if len(words) > 30 else ""
         shown = ", ".join(words[:8] if more else words)
-        raise InputError(f"unknown {name} {value!r}{hint} (choose from {shown}{more})")
+        raise InputError(f"unknown {name} {_shown(value)}{hint} (choose from {shown}{more})")
     return str(value)
 
 
 def of_type[T](name: str, value: Any, kind: type[T], hint: str) -> T:
     """A value of one type; the message says how to make one."""
     if not isinstance(value, kind):
-        what = f"the class {value.__name__}" if isinstance(value, type) else repr(value)
+        what = f"the class {value.__name__}" if isinstance(value, type) else _shown(value)
         raise InputError(f"{name} must be {kind.__name__}, got {what[:80]}; {hint}")
     return value
 

@@ -128,9 +128,10 @@ class TaskFamily:
         object.__setattr__(self, "noise_sd", real("noise_sd", self.noise_sd, above=0.0))
         object.__setattr__(self, "horizon", whole("horizon", self.horizon, least=1))
         of_type("prior", self.prior, GaussianPrior, "use GaussianPrior(mean, cov)")
-        if not hasattr(self.actions, "second_moment"):
+        if not hasattr(self.actions, "second_moment") or isinstance(self.actions, type):
+            got = getattr(self.actions, "__name__", type(self.actions).__name__)
             raise InputError(
-                f"actions must be an action set, got {type(self.actions).__name__}; "
+                f"actions must be an action set, got {got}; "
                 "use FiniteSet(array) for given actions, or a law such as UniformBall"
             )
         if self.prior.dim != self.actions.dim:

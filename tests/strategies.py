@@ -84,12 +84,16 @@ def contained(draw: st.DrawFn, values: np.ndarray) -> tuple[Any, np.ndarray | No
     """An array in some container, and the numbers it then holds; None: it must be refused."""
     flat = values.ndim == 1
     kind = draw(
-        st.sampled_from(
-            [
-                *("array", "list", "tuple", "float32", "int", "object", "fortran", "strided"),
-                *("text", "pandas", "Decimal", "Fraction", "bool", "matrix list", "nullable"),
-                *("longdouble", "masked", "none", "complex", "dates", "lengths", "ragged", "deep"),
-            ]
+        often(
+            st.sampled_from(
+                [
+                    *("array", "list", "tuple", "float32", "int", "object", "fortran", "strided"),
+                    *("text", "pandas", "Decimal", "Fraction", "bool", "matrix list", "nullable"),
+                    "longdouble",
+                ]
+            ),
+            st.sampled_from(["masked", "none", "complex", "dates", "lengths", "ragged", "deep"]),
+            of=8,
         )
     )
     usual: dict[str, Any] = {
@@ -148,6 +152,8 @@ def _frame(values: np.ndarray) -> Any:
 
 CONTROLS = ["\x1b[31mred", "a\nb", "a\rb", "tab\t", "a\0", "\u202eleft", "\u200b", "é", "é", "日本"]
 """Texts that terminals and tables take amiss; two of them look the same and are not."""
+ALIKE = [1, "1", 2, "2", 1.5, "1.5", "True", 2**53, 2**53 + 1, "a", "a\0"]
+"""Labels that are different, but not to everybody."""
 PLAIN = st.text("abcxyz0123456789 _-.", min_size=1, max_size=5).filter(str.strip)
 
 
@@ -171,6 +177,7 @@ def label_sets(count: int, *, mixed: bool = True) -> st.SearchStrategy[list[Any]
     if mixed:
         kinds.append(st.one_of(st.integers(2**53 - 2, 2**53 + 9), reals()))
         kinds.append(st.one_of(whole, texts(), whole.map(str), reals(0, 9), st.booleans()))
+        kinds.append(st.sampled_from(ALIKE))
         kinds.append(often(whole, st.none(), of=8))
         kinds.append(st.tuples(whole, PLAIN))
     return st.sampled_from(kinds).flatmap(unique)

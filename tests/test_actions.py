@@ -357,6 +357,7 @@ def test_whole_ball() -> None:
         (lambda: RadialDensity(2, 1.0, 1, density=lambda r: r * math.nan), "density must be"),
         (lambda: RadialDensity(2, 1.0, 1, density=lambda r: 1.0), "density must map an array"),
         (lambda: RadialDensity(2, 1.0, 1, density=lambda r: 0 * r), "density is zero"),
+        (lambda: RadialDensity(2, 1.0, 1, density=lambda r: "a"), "density must take an array"),
         (lambda: FiniteSet([]), "actions must have shape (any, any)"),
         (lambda: FiniteSet(np.zeros((0, 2))), "actions is empty"),
         (lambda: FiniteSet(np.zeros((2, 0))), "actions is empty"),

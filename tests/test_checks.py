@@ -164,3 +164,26 @@ def test_earlier_names_are_accepted() -> None:
     assert twice(seed=3) == twice(random_seed=3) == twice(3) == 6 and twice.__doc__ == "Double."
     with pytest.raises(InputError, match="seed is the earlier name of random_seed"):
         twice(seed=3, random_seed=3)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.ma.masked_array([1.0, 2.0], [True, False]),
+        np.array([1, 2], "datetime64[s]"),
+        np.array([1, 2], "timedelta64[s]"),
+        [np.timedelta64(1, "s"), np.timedelta64(2, "s")],
+        np.ones(60) + 1j,
+    ],
+    ids=["masked", "dates", "lengths", "list of lengths", "complex"],
+)
+def test_what_only_looks_like_numbers_is_refused_in_one_line(value: object) -> None:
+    """NumPy would use what is masked, count seconds, and print several lines."""
+    with pytest.raises(InputError, match=r"^x ") as error:
+        array("x", value, (None,))  # type: ignore[arg-type]
+    assert str(error.value).isprintable() and len(str(error.value)) < 300
+
+
+def test_a_mask_without_masked_entries_is_no_harm() -> None:
+    """Only entries that are masked are missing."""
+    assert array("x", np.ma.masked_array([1.0, 2.0]), (2,)).tolist() == [1.0, 2.0]

@@ -79,6 +79,7 @@ def test_bad_settings_are_refused_by_name(change: dict[str, object], message: st
         ({"noise_sd": math.inf}, "noise_sd must be finite"),
         ({"horizon": 0}, "horizon must be at least 1"),
         ({"horizon": 2.5}, "horizon must be a whole number"),
+        ({"actions": UniformBall}, "actions must be an action set, got UniformBall"),
         ({"actions": UniformBall(3, 1.0, 5)}, "prior has dimension 2 but actions have 3"),
         ({"actions": WholeBall(1, 1.0)}, "prior has dimension 2 but actions have 1"),
         ({"actions": FiniteSet(np.eye(4))}, "prior has dimension 2 but actions have 4"),

@@ -1,18 +1,27 @@
-"""The fuzzer, in short: every property on a few drawn cases, the same every time."""
+"""The fuzzer, in short: every property on a few drawn cases, the same every time; and faults that
+its oracles must notice."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+import bayesmeta as bm
+from bayesmeta.commands import table
+from bayesmeta.estimators import fit, moments
 from tests.properties import PROPERTIES, judge
 
 
-@pytest.mark.parametrize("name", PROPERTIES)
-def test_a_right_answer_or_one_line(name: str) -> None:
-    """For all drawn input: what the oracle says, or InputError with one line."""
-    cases, check, _, examples = PROPERTIES[name]
-    ends = []
+def fuzz(name: str, examples: int, *phases: Phase) -> Counter[str]:
+    """How cases of a property end."""
+    cases, check, *_ = PROPERTIES[name]
+    ends: Counter[str] = Counter()
 
     @settings(
         max_examples=examples,
@@ -20,11 +29,108 @@ def test_a_right_answer_or_one_line(name: str) -> None:
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink),
+        phases=phases,
+        print_blob=False,
     )
     @given(cases)
     def every(case: object) -> None:
-        ends.append(judge(check, case))
+        ends[judge(check, case)] += 1
 
     every()
-    assert ends.count("right") >= len(ends) / 5, f"{len(ends)} cases, {ends.count('right')} right"
+    return ends
+
+
+@pytest.mark.parametrize("name", PROPERTIES)
+def test_a_right_answer_or_one_line(name: str) -> None:
+    """For all drawn input: what the oracle says, or InputError with one line."""
+    ends = fuzz(name, PROPERTIES[name].examples, Phase.generate, Phase.shrink)
+    assert ends["right"] >= ends.total() / 10, f"of {ends.total()} cases {ends['right']} are right"
+
+
+# ---- Planted faults.
+
+
+def shifted(right: Callable[..., Any]) -> Callable[..., Any]:
+    """A table whose columns of numbers have moved by one."""
+
+    def read(*args: Any, **kwargs: Any) -> pd.DataFrame:
+        frame = right(*args, **kwargs)
+        numbers = [name for name in frame.columns if name != "task"]
+        return frame.rename(columns=dict(zip(numbers, [*numbers[1:], numbers[0]], strict=True)))
+
+    return read
+
+
+def wrong_sign(right: Callable[..., Any]) -> Callable[..., Any]:
+    """A posterior whose mean has moved away from the data."""
+
+    def posterior(prior: bm.GaussianPrior, *args: Any) -> Any:
+        mean, cov = right(prior, *args)
+        return 2 * prior.mean - mean, cov
+
+    return posterior
+
+
+def changed(**changes: Callable[[bm.PriorEstimate], Any]) -> Callable[..., Any]:
+    """An estimate some fields of which are wrong."""
+
+    def fault(right: Callable[..., Any]) -> Callable[..., Any]:
+        def wrong(*args: Any, **kwargs: Any) -> bm.PriorEstimate:
+            found = right(*args, **kwargs)
+            return found._replace(**{name: change(found) for name, change in changes.items()})
+
+        return wrong
+
+    return fault
+
+
+def narrower(found: bm.PriorEstimate) -> bm.GaussianPrior:
+    return bm.GaussianPrior(found.prior.mean, 0.7 * found.prior.cov)
+
+
+def first_tasks(right: Callable[..., Any]) -> Callable[..., Any]:
+    """Labels cut to their first letter."""
+
+    def from_arrays(task: Any, *args: Any) -> bm.TaskStatistics:
+        return right([str(label)[:1] for label in np.asarray(task, dtype=object)], *args)
+
+    return from_arrays
+
+
+def biased(right: Callable[..., Any]) -> Callable[..., Any]:
+    """Eq. (11) with k for k - 1."""
+
+    def covariance(state: moments.MomentState, variance: float) -> Any:
+        k = state.tasks[0]
+        return right(state, variance) - state.scatter / (k - 1) + state.scatter / k
+
+    return covariance
+
+
+FAULTS: dict[str, tuple[str, object, str, Callable[[Any], Any]]] = {
+    "columns shifted": ("csv_is_read_as_python_reads_it", table, "_read", shifted),
+    "labels cut": ("from_arrays_sums_by_task", bm.TaskStatistics, "from_arrays", first_tasks),
+    "posterior's sign": ("posterior_is_conditioning", bm.GaussianPrior, "posterior", wrong_sign),
+    "k for k - 1": ("moments_are_eqs_9_to_11", moments, "covariance", biased),
+    "likelihood off": (
+        "likelihood_is_dense_and_no_neighbour_is_higher",
+        fit,
+        "fit_likelihood",
+        changed(log_likelihood=lambda found: found.log_likelihood + 1e-3),
+    ),
+    "not the maximum": (
+        "likelihood_is_dense_and_no_neighbour_is_higher",
+        fit,
+        "fit_likelihood",
+        changed(prior=narrower, status=lambda found: bm.Status.OK),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a fault planted the same cases fail, by the oracle's word and not by a crash."""
+    name, place, attribute, plant = FAULTS[fault]
+    monkeypatch.setattr(place, attribute, plant(getattr(place, attribute)))
+    with pytest.raises(AssertionError):
+        fuzz(name, PROPERTIES[name].examples, Phase.generate)

@@ -51,7 +51,13 @@ def normaliser(record: xr.Dataset) -> float:
             f"give {NORMALISER} to simulate, too"
         )
     regret = cumulative(record).cumulative_regret
-    return float(regret.sel(agent=NORMALISER).isel(task=-1).mean())
+    unit = float(regret.sel(agent=NORMALISER).isel(task=-1).mean())
+    if not unit > 0:
+        raise InputError(
+            f"regret is normalised by that of {NORMALISER}, which is {unit:g} in this record; play "
+            "more tasks, or offer more than one action"
+        )
+    return unit
 
 
 def summarise(record: xr.Dataset) -> dict[str, dict[str, object]]:

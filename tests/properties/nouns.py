@@ -308,7 +308,7 @@ def families(draw: st.DrawFn) -> dict[str, Any]:
         "prior": draw(often(st.just(prior), st.sampled_from([None, prior.cov]), of=10)),
         "actions": actions,
         "noise_sd": draw(often(positive(), any_number().map(lambda one: one.value), of=4)),
-        "horizon": draw(often(st.integers(1, 9), st.sampled_from([0, 1.0, None, "5"]), of=8)),
+        "horizon": draw(often(st.integers(1, 9), st.sampled_from([0, 1.0, None, "5"]), of=12)),
     }
 
 

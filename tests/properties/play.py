@@ -31,7 +31,7 @@ class Played(NamedTuple):
 
     mean: list[float]
     cov: np.ndarray
-    actions: Any
+    actions: Actions
     noise_sd: float
     horizon: int
     agents: list[str]
@@ -46,27 +46,53 @@ class Played(NamedTuple):
     def family(self, scale: float = 1.0, stretch: float = 1.0) -> bm.TaskFamily:
         c = scale / stretch
         prior = bm.GaussianPrior(np.array(self.mean) * c, self.cov * c * c)
-        return bm.TaskFamily(prior, self.actions(stretch), self.noise_sd * scale, self.horizon)
+        return bm.TaskFamily(prior, self.actions.made(stretch), self.noise_sd * scale, self.horizon)
 
 
-def action_sets(draw: st.DrawFn, d: int) -> Any:
-    """An action set by the factor that stretches it."""
-    count, redraw = draw(st.integers(1, 6)), draw(st.sampled_from(["step", "task"]))
-    points = np.random.default_rng(draw(SEEDS)).standard_normal((count, d)).round(2)
-    return draw(
-        st.sampled_from(
-            [
-                lambda a: bm.UniformBall(d, a, count, redraw),
-                lambda a: bm.FiniteSet(points * a),
-                lambda a: bm.TruncatedGaussian(d, a, count, redraw, cov=a * a * np.eye(d) / 2),
-                lambda a: bm.WholeBall(d, a),
-            ]
-        )
+class Actions(NamedTuple):
+    """An action set, to be made at any size."""
+
+    kind: str
+    dim: int
+    count: int
+    redraw: Any
+    seed: int
+
+    def made(self, a: float) -> Any:
+        """With radius ``a``, or points times ``a``."""
+        if self.kind == "ball":
+            return bm.WholeBall(self.dim, a)
+        if self.kind == "uniform":
+            return bm.UniformBall(self.dim, a, self.count, self.redraw)
+        if self.kind == "gaussian":
+            cov = a * a * np.eye(self.dim) / 2
+            return bm.TruncatedGaussian(self.dim, a, self.count, self.redraw, cov=cov)
+        points = np.random.default_rng(self.seed).standard_normal((self.count, self.dim))
+        return bm.FiniteSet(points.round(2) * a)
+
+
+def action_sets(d: int, kinds: tuple[str, ...]) -> st.SearchStrategy[Actions]:
+    redraw = st.sampled_from(["step", "task"])
+    return st.builds(
+        Actions,
+        st.sampled_from(kinds),
+        st.just(d),
+        often(st.integers(2, 6), st.just(1), of=8),
+        redraw,
+        SEEDS,
     )
 
 
+KINDS = ("uniform", "finite", "gaussian", "ball")
+
+
 @st.composite
-def played(draw: st.DrawFn, names: tuple[str, ...] = FREE + LEARN, most: int = 3) -> Played:
+def played(
+    draw: st.DrawFn,
+    names: tuple[str, ...] = FREE + LEARN,
+    most: int = 3,
+    kinds: tuple[str, ...] = KINDS,
+) -> Played:
     d = draw(st.integers(1, 3))
     scales = often(
         st.integers(-60, 60).map(lambda k: 2.0**k), st.integers(-300, 300).map(lambda k: 2.0**k)
@@ -74,7 +100,7 @@ def played(draw: st.DrawFn, names: tuple[str, ...] = FREE + LEARN, most: int = 3
     return Played(
         draw(st.lists(reals(-3, 3), min_size=d, max_size=d)),
         covariances(draw, d),
-        action_sets(draw, d),
+        draw(action_sets(d, kinds)),
         draw(positive()),
         draw(st.integers(1, 8)),
         draw(st.lists(st.sampled_from(names), min_size=1, max_size=most, unique=True)),
@@ -111,7 +137,7 @@ def a_simulation_is_its_seed(case: Played) -> None:
     np.testing.assert_array_equal(record.relative_regret.values, regret - reference)
 
 
-@holds_for(played(FREE, most=2), weight=4, examples=15)
+@holds_for(played(FREE, 2, ("uniform", "finite", "ball")), weight=4, examples=15)
 def a_simulation_has_no_units(case: Played) -> None:
     """Rewards and actions times powers of two within 1e-90 to 1e90: regret times that of rewards,
     to rounding; the same actions are taken."""

@@ -139,6 +139,8 @@ def test_normaliser() -> None:
     assert normaliser(three_runs()) == pytest.approx(4.0)
     with pytest.raises(InputError, match="KTS, which this record does not hold"):
         summarise(three_runs().sel(agent=["X"]))
+    with pytest.raises(InputError, match="KTS, which is 0 in this record"):
+        summarise(three_runs() * 0)
 
 
 def test_single_run() -> None:
