@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from numba.core import event
 
 WARM = (  # noqa: SIM905
     "numpy scipy.stats scipy.optimize scipy.linalg scipy.special scipy.integrate numba numba.core "
@@ -46,8 +47,8 @@ class Ran(NamedTuple):
     error: str
     """Name of the exception of the first test that failed."""
     tests: dict[str, dict[str, Any]]
-    """Of the tests that passed: ``seconds``, and ``reached``, the functions (file:name) they
-    ran, where asked for."""
+    """Of the tests that passed: ``seconds`` without compiling, and where asked for ``reached``, the
+    functions (file:name) they ran."""
     outside: list[str]
     """Functions that ran while test files were imported."""
     seconds: float
@@ -92,10 +93,14 @@ class _Plugin:
         self.watch = watch
         self.test = self.error = ""
         self.tests: dict[str, dict[str, Any]] = {}
+        self.failed: set[str] = set()
         self.outside: set[str] = set()
         self.fixtures: dict[int, set[str]] = {}
         self.reached = self.outside
+        self.compiling: Any = None
         if watch:
+            self.compiling = event.TimingListener()
+            event.register("numba:compile", self.compiling)
             monitor = sys.monitoring
             monitor.use_tool_id(monitor.COVERAGE_ID, "mutants")
             monitor.register_callback(
@@ -108,6 +113,10 @@ class _Plugin:
             name = code.co_qualname.partition(".<locals>")[0]
             self.reached.add(f"{code.co_filename.removeprefix(self.package)}:{name}")
         return sys.monitoring.DISABLE
+
+    def _compiled(self) -> float:
+        """Seconds spent in the compiler so far."""
+        return self.compiling.duration if self.compiling and self.compiling.done else 0.0
 
     def _watch(self, reached: set[str]) -> None:
         self.reached = reached
@@ -124,17 +133,15 @@ class _Plugin:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         own: set[str] = set()
         self._watch(own)
-        start = time.perf_counter()
+        start, compiled = time.perf_counter(), self._compiled()
         result = yield
-        seconds = time.perf_counter() - start
+        seconds = time.perf_counter() - start - (self._compiled() - compiled)
         self._watch(self.outside)
         info = getattr(item, "_fixtureinfo", None)
         for definitions in info.name2fixturedefs.values() if info else ():
             own = own.union(*(self.fixtures.get(id(one), ()) for one in definitions))
-        if not self.test:
+        if item.nodeid not in self.failed:
             self.tests[item.nodeid] = {"seconds": seconds, "reached": sorted(own)}
-        elif self.test == item.nodeid and not self.error:
-            self.error = "unknown"
         return result
 
     @pytest.hookimpl(wrapper=True)
@@ -148,8 +155,10 @@ class _Plugin:
 
     def pytest_runtest_makereport(self, item: pytest.Item, call: Any) -> None:
         error = call.excinfo
-        if error is not None and not error.errisinstance(pytest.skip.Exception) and not self.test:
-            self.test, self.error = item.nodeid, error.typename
+        if error is not None and not error.errisinstance(pytest.skip.Exception):
+            self.failed.add(item.nodeid)
+            if not self.test:
+                self.test, self.error = item.nodeid, error.typename
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed and not self.test:
@@ -225,7 +234,11 @@ def run_tests(
     watch: bool = False,
     stop: bool = True,
 ) -> Ran:
-    """Fork, run the wanted tests of some files of a tree, and end all that they have started."""
+    """Fork, run the wanted tests of some files of a tree, and end all that they have started.
+
+    ``timeout`` is of the processor's time, so that a busy machine does no harm; six times that may
+    pass on the clock.
+    """
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans of tests become children of this process
     (tree / "ran.json").unlink(missing_ok=True)
     start = time.monotonic()
@@ -238,7 +251,7 @@ def run_tests(
             pid, status = os.waitpid(child, os.WNOHANG)
             if pid:
                 ended = "ran"
-            elif time.monotonic() - start > timeout:
+            elif _spent(child) > timeout or time.monotonic() - start > 6 * timeout:
                 ended = "timeout"
             else:
                 time.sleep(0.02)
@@ -253,6 +266,12 @@ def run_tests(
         code = os.waitstatus_to_exitcode(status)
         return Ran("failed", "", f"the process ended with {code}", {}, [], seconds)
     return Ran("failed" if test else "passed", test, error, tests, outside, seconds)
+
+
+def _spent(pid: int) -> float:
+    """Seconds of processor time, of processes that it has started and waited for, too."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def end_descendants() -> None:

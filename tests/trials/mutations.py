@@ -133,16 +133,16 @@ class _Finder:
             self._offset(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
         )
 
-    def _inside(self, node: ast.AST, function: str) -> Iterator[Mutant]:
+    def _inside(self, node: ast.AST, function: str, prefix: str = "") -> Iterator[Mutant]:
         for child in _children(node):
-            inner = function
-            named = isinstance(child, ast.FunctionDef | ast.ClassDef)
-            if named and (not function or isinstance(node, ast.ClassDef)):
-                inner = f"{function}.{child.name}".lstrip(".")  # type: ignore[attr-defined]
-            scope = "" if isinstance(child, ast.ClassDef) or _only_classes(inner, node) else inner
+            inner, within = function, prefix
+            if isinstance(child, ast.FunctionDef):
+                inner = function or prefix + child.name
+            elif isinstance(child, ast.ClassDef):
+                within = f"{prefix}{child.name}."
             for kind, start, end, after in self._changes(child):
-                yield self._mutant(kind, start, end, after, scope)
-            yield from self._inside(child, inner)
+                yield self._mutant(kind, start, end, after, inner)
+            yield from self._inside(child, inner, within)
 
     def _mutant(self, kind: str, start: int, end: int, after: str, function: str) -> Mutant:
         line = self.source.count("\n", 0, start) + 1
@@ -243,11 +243,6 @@ def _is_left_alone(node: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(attr="warn" | "pick")):
             return True
     return False
-
-
-def _only_classes(name: str, node: ast.AST) -> bool:
-    """In the body of a class, outside of its methods."""
-    return isinstance(node, ast.ClassDef) and name.endswith(node.name)
 
 
 def _next(value: int | float) -> int | float:
