@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import chi2
 
+from bayesmeta.checks import Array
 from bayesmeta.claims.claim import Kind, Section, claim
 from bayesmeta.claims.verdict import DIMS, Level, Point, bracketed, counted, exact
 from bayesmeta.claims.wishart import deviation, explored_inverses, first_n
@@ -76,6 +77,15 @@ def wishart_events(level: Level, constant: float = 50.0) -> list[Point]:
     return points
 
 
+def estimates(theta: Array, inverse: Array, sigma: float) -> Array:
+    """Sigma-hat, eq. (11), of many runs: from their least squares estimates (runs, tasks, d) and
+    the inverse grams of these."""
+    centred = theta - theta.mean(axis=1, keepdims=True)
+    cov: Array = np.einsum("rni,rnj->rij", centred, centred) / (theta.shape[1] - 1)
+    cov -= sigma**2 * inverse.mean(axis=1)
+    return cov
+
+
 def simulated_events(level: Level, constant: float = 50.0) -> list[Point]:
     """E_s counted, with noise and unequal grams: tau = 2d actions from the unit ball given E_v,
     Sigma_* = lambda_max I; and T = 1, where counting can reach 6 / (dnT)."""
@@ -88,9 +98,7 @@ def simulated_events(level: Level, constant: float = 50.0) -> list[Point]:
             inverse = inverse.reshape(times, n - 1, d, d)
             root = np.linalg.cholesky(np.eye(d) + sigma**2 * inverse)
             theta = np.einsum("rnij,rnj->rni", root, rng.standard_normal((times, n - 1, d)))
-            centred = theta - theta.mean(axis=1, keepdims=True)
-            cov = np.einsum("rni,rnj->rij", centred, centred) / (n - 2)
-            cov -= sigma**2 * inverse.mean(axis=1)
+            cov = estimates(theta, inverse, sigma)
             each = 2 * sigma**2 * (d + 2) / d + 1  # lambda_A = 1 / (d + 2)
             s = constant * each * math.sqrt((5 * d + 2 * math.log(d * n)) / (n - 1))
             off = np.linalg.eigvalsh(cov - np.eye(d))

@@ -18,7 +18,7 @@ from bayesmeta.claims import all_claims, correction_of
 from bayesmeta.claims.claim import Claim, Group, Kind, Section, claim, declared_in
 from bayesmeta.claims.events import coupon_failure
 from bayesmeta.claims.run import BUDGET, POINTS, Checked, check_claims, recorded
-from bayesmeta.claims.verdict import Level, Point, judge
+from bayesmeta.claims.verdict import Level, Point, Verdict, judge
 from tests.helpers import ROOT, run
 
 QUICK = Level(quick=True, seed=0, size=BUDGET / POINTS)
@@ -50,6 +50,12 @@ UNDECIDED = {"figure-1a-literal"}
 
 
 @cache
+def alone(name: str) -> Verdict:
+    """One quick check of a claim."""
+    return judge(name, CLAIMS[name].check(QUICK))
+
+
+@cache
 def found() -> dict[str, Checked]:
     """One quick run of everything."""
     return {one.claim.id: one for one in check_claims(quick=True)}
@@ -58,7 +64,7 @@ def found() -> dict[str, Checked]:
 @pytest.mark.parametrize("name", CLAIMS)
 def test_verdict(name: str) -> None:
     """As recorded; a violated claim comes with a counterexample and a remark."""
-    verdict = found()[name].verdict
+    verdict = alone(name)
     wanted = "undecided" if name in UNDECIDED else "violated" if name in VIOLATED else "holds"
     assert verdict.verdict == wanted, verdict
     assert (verdict.counterexample is not None) == (name in VIOLATED)
@@ -168,7 +174,7 @@ def test_every_check_can_fail(name: str, mutation: str) -> None:
 @pytest.mark.parametrize("name", CLAIMS)
 def test_every_check_is_deterministic(name: str) -> None:
     """The same seed looks at the same points, whatever else is checked."""
-    assert judge(name, CLAIMS[name].check(QUICK)) == found()[name].verdict
+    assert alone(name) == found()[name].verdict
 
 
 @pytest.mark.parametrize("name", sorted(VIOLATED))
