@@ -117,6 +117,7 @@ def _theory(options: argparse.Namespace) -> int:
                     **_as_data(corrected, "_corrected"),
                 },
                 indent=2,
+                allow_nan=False,
             )
         )
         return 0
