@@ -63,7 +63,7 @@ def starter(folder: Path) -> Iterator[Start]:
 def commands(text: str, port: int) -> list[str]:
     """The lines that start a scheduler and workers, on a free port of this machine."""
     lines = re.findall(r"^dask .*$", text, flags=re.MULTILINE)
-    return [re.sub(r"10\.0\.0\.\d", "127.0.0.1", line.replace("8786", str(port))) for line in lines]
+    return [re.sub("HEAD|NODE1", "127.0.0.1", line.replace("8786", str(port))) for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_the_readmes_cluster_with_tls(tmp_path: Path, monkeypatch: pytest.Monkey
     port = free_port()
     first, second = commands(TLS, port)
     (study,) = re.findall(r"^bayesmeta (study run .*)$", TLS, flags=re.MULTILINE)
-    study = study.replace("10.0.0.1:8786", f"127.0.0.1:{port}")
+    study = study.replace("HEAD:8786", f"127.0.0.1:{port}")
     study = study.replace("figure1-definiteness", "tests.runner.example_cells:two")
     with starter(tmp_path) as start:
         processes = [start(first, environment), start(second, environment)]
