@@ -185,7 +185,7 @@ def laws(draw: st.DrawFn) -> Law:
                     lambda r: r,
                     lambda r: np.exp(-r),
                     lambda r: -r,
-                    lambda r: r / 0,
+                    lambda r: np.full_like(r, np.inf),
                     lambda r: 1.0,
                     lambda r: np.where(r < 0, 1.0, 0.0),
                     lambda r: "a",

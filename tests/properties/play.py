@@ -23,6 +23,8 @@ def row(name: str) -> bm.Agent:
     found = bm.ROSTER[name]
     if "IDS" in name:
         found = replace(found, policy=bm.agents.v_ids(draws=5))
+    if "ML-TS" in name:  # each of its estimates is a search
+        return replace(found, warmup=4)
     return replace(found, warmup=2) if name in LEARN else found
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import secrets
+import signal
 import sys
 import time
 import traceback
@@ -132,7 +133,9 @@ def run(parts: list[Part], jobs: int) -> tuple[list[Done], bool]:
 
     done: list[Done] = []
     total = sum(part.cases for part in parts)
-    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(
+        jobs, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
+    )  # a terminal sends Ctrl-C to workers, too
     try:
         with progress_bar("fuzzing", "cases", total) as tick:
             futures = {pool.submit(run_part, part): part for part in parts}
