@@ -126,10 +126,10 @@ def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Array:
         raise InputError(f"{name} must be an array of numbers, got {_shown(value)}") from None
     if np.ma.is_masked(value):
         raise InputError(f"{name} has masked entries; leave their rows out, or fill them")
-    wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
     if out.ndim != len(shape) or any(
         n is not None and n != m for n, m in zip(shape, out.shape, strict=True)
     ):
+        wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ")"
         raise InputError(f"{name} must have shape {wanted}, got {out.shape}")
     if not np.isfinite(out).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])

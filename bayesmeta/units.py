@@ -33,7 +33,7 @@ def check_size(name: str, value: float) -> float:
         raise InputError(
             Advice(
                 "{argument} is {value}, not within {least} to {most}; choose other units",
-                argument=Argument(name),
+                argument=Argument(name) if name.isidentifier() else name,
                 value=f"{value:.3g}",
                 least=f"{LEAST:g}",
                 most=f"{MOST:g}",

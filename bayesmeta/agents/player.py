@@ -132,7 +132,8 @@ class Player:
                 f"the learner of agent {agent.name} gave a prior of dimension "
                 f"{estimate.prior.dim}; the tasks have {setting.dim}"
             )
-        self._reach.check_prior(estimate.prior)
+        if self._estimate is None or estimate.prior is not self._estimate.prior:
+            self._reach.check_prior(estimate.prior)
         self._policy, self._estimate = policy, estimate
         self._state.belief.mean[:] = estimate.prior.mean
         self._state.belief.root[:] = estimate.prior.cholesky.T

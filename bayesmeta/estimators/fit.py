@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesmeta.checks import Array, InputError, covariance, of_type, one_of, real, whole
+from bayesmeta.checks import Advice, Array, InputError, covariance, of_type, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.maximum import Options, fit_gls, fit_likelihood
 from bayesmeta.estimators.moments import fit_moments
-from bayesmeta.estimators.restated import FeatureUnits
+from bayesmeta.estimators.restated import FeatureUnits, sizes_of
 from bayesmeta.estimators.search import LIMIT
 from bayesmeta.estimators.split import fit_split
 from bayesmeta.statistics import TaskStatistics
@@ -21,6 +22,8 @@ from bayesmeta.units import check_size
 
 METHODS = ("moment", "moment-widened", "moment-clipped", "gls", "ml", "reml", "split")
 """What ``fit_prior`` knows."""
+DIGITS = 1e40
+"""How many times the noise rewards may be for a likelihood; they have 16 digits."""
 BEYOND = (
     "the estimate leaves the range of floating point: noise, rewards or the features of different "
     "tasks are too far apart in size; choose other units, or leave out the tasks with tiny features"
@@ -157,6 +160,13 @@ def largest_likelihood(
     stats: TaskStatistics, variance: float | None, restricted: bool, options: Options
 ) -> PriorEstimate:
     """``ml`` or ``reml``, in units that can be computed with."""
+    if variance is not None and sizes_of(stats)[0] > DIGITS * math.sqrt(variance):
+        raise InputError(
+            Advice(
+                "{noise_sd} is so small beside the rewards that the likelihood cannot be computed; "
+                "give a larger one, or let it be estimated"
+            )
+        )
     units = FeatureUnits.of(stats, variance=variance)
     if units is None:
         return fit_likelihood(stats, variance, restricted, options)

@@ -25,10 +25,10 @@ class FeatureUnits(NamedTuple):
     def of(cls, *parts: TaskStatistics, variance: float | None = None) -> FeatureUnits | None:
         """Units in which rewards, noise and features of these tasks are near 1; None where they
         can be computed with as they are."""
-        squares = [np.diagonal(part.gram, axis1=1, axis2=2).max(axis=0) for part in parts]
-        lengths = np.sqrt(np.max(squares, axis=0))
+        sizes = [sizes_of(part) for part in parts]
+        lengths = np.max([size[1] for size in sizes], axis=0)
         noise = 0.0 if variance is None else math.sqrt(variance)
-        reward = max(_rewards(part, lengths) for part in parts)
+        reward = max(size[0] for size in sizes)
         if comfortable(noise, reward, *lengths.tolist()):
             return None
         powers = np.array([exponent(length) for length in lengths.tolist()])
@@ -94,12 +94,15 @@ class FeatureUnits(NamedTuple):
         return GaussianPrior.trusted(mean, cov, np.ldexp(prior.cholesky, self.theta[:, None]))
 
 
-def _rewards(stats: TaskStatistics, lengths: Array) -> float:
-    """How large they are: the largest sum of squares of a task, or what its moments say of it."""
+def sizes_of(stats: TaskStatistics) -> tuple[float, Array]:
+    """How large rewards and features are: roots of the largest sums of squares of a task. Where
+    those of rewards are not known, what its moments say of them."""
+    lengths = np.sqrt(np.diagonal(stats.gram, axis1=1, axis2=2).max(axis=0, initial=0.0))
     if stats.energy is not None:
-        return math.sqrt(stats.energy.max(initial=0.0))
+        return math.sqrt(stats.energy.max(initial=0.0)), lengths
     largest = np.abs(stats.moment).max(axis=0, initial=0.0)
-    return float(np.divide(largest, lengths, out=np.zeros_like(lengths), where=lengths > 0).max())
+    found = np.divide(largest, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return float(found.max()), lengths
 
 
 MODERATE = 1e30
@@ -108,9 +111,8 @@ MODERATE = 1e30
 
 def check_moderate(stats: TaskStatistics, noise_sd: float | None) -> None:
     """Refuse numbers so far from 1 that samplers cannot walk among them."""
-    squares = np.diagonal(stats.gram, axis1=1, axis2=2).max(axis=0, initial=0.0)
-    lengths = np.sqrt(squares)
-    sizes = {"noise_sd": noise_sd or 0.0, "the rewards": _rewards(stats, lengths)}
+    rewards, lengths = sizes_of(stats)
+    sizes = {"noise_sd": noise_sd or 0.0, "the rewards": rewards}
     for label, length in zip(stats.feature_labels, lengths.tolist(), strict=True):
         sizes[f"feature {label}"] = length
     for name, size in sizes.items():
