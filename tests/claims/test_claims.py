@@ -17,11 +17,12 @@ import pytest
 from bayesmeta.claims import all_claims, correction_of
 from bayesmeta.claims.claim import Claim, Group, Kind, Section, claim, declared_in
 from bayesmeta.claims.events import coupon_failure
-from bayesmeta.claims.run import BUDGET, POINTS, Checked, check_claims, recorded
+from bayesmeta.claims.run import POINTS, Checked, check_claims, recorded
 from bayesmeta.claims.verdict import Level, Point, Verdict, judge
+from tests.claims.points import FILE, QUICK, numbers
 from tests.helpers import ROOT, run
 
-QUICK = Level(quick=True, seed=0, size=BUDGET / POINTS)
+RECORDED = json.loads(FILE.read_text())
 CLAIMS = all_claims()
 VIOLATED = {
     "alignment-support",
@@ -50,9 +51,14 @@ UNDECIDED = {"figure-1a-literal"}
 
 
 @cache
+def looked_at(name: str) -> list[Point]:
+    """The points of one quick check of a claim."""
+    return CLAIMS[name].check(QUICK)
+
+
 def alone(name: str) -> Verdict:
-    """One quick check of a claim."""
-    return judge(name, CLAIMS[name].check(QUICK))
+    """The verdict of one quick check."""
+    return judge(name, looked_at(name))
 
 
 @cache
@@ -69,6 +75,17 @@ def test_verdict(name: str) -> None:
     assert verdict.verdict == wanted, verdict
     assert (verdict.counterexample is not None) == (name in VIOLATED)
     assert CLAIMS[name].remark or name not in VIOLATED
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_points_are_the_recorded_ones(name: str) -> None:
+    """Their number, their sides and where they lie; the verdict alone would not notice most slips.
+    Bounds are a sum of logarithms, so the tolerance is that of single points."""
+    now, then = numbers(looked_at(name)), RECORDED[name]
+    assert {key: value for key, value in now.items() if isinstance(value, int)} == {
+        key: value for key, value in then.items() if isinstance(value, int)
+    }
+    assert now == pytest.approx(then, rel=1e-7, abs=1e-6)
 
 
 def test_every_line_of_the_catalogue_has_a_check() -> None:

@@ -25,8 +25,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/agents/test_learners.py",
         "tests/commands/test_fit.py",
     ),
-    "bayesmeta/kernels/jit.py": ("tests/kernels/test_cache.py",),
-    "bayesmeta/kernels/sources.py": ("tests/kernels/test_cache.py",),
+    "bayesmeta/kernels/jit.py": ("tests/kernels/test_stamp.py", "tests/kernels/test_cache.py"),
+    "bayesmeta/kernels/sources.py": ("tests/kernels/test_stamp.py", "tests/kernels/test_cache.py"),
     "bayesmeta/kernels/": (
         "tests/kernels/test_estep.py",
         "tests/kernels/test_play.py",
@@ -52,9 +52,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/commands/test_study.py",
     ),
     "bayesmeta/agents/": (
-        "tests/agents/test_learners.py",
-        "tests/agents/test_likelihood_learner.py",
-        "tests/agents/test_posterior_learner.py",
+        "tests/agents/test_*learner*.py",
         "tests/agents/test_player.py",
         "tests/simulation/test_simulator.py",
     ),
