@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from bayesmeta.agents.roster import BAYESIAN, ROSTER
 from bayesmeta.checks import InputError
 from bayesmeta.simulation.simulator import simulate_run
 from bayesmeta.statistics import TaskStatistics
-from tests.helpers import Problem
+from tests.helpers import Problem, run
 
 TASKS = 6
 DIMENSIONS = {
@@ -345,3 +346,34 @@ def test_a_posterior_is_not_drawn_far_from_1() -> None:
         bm.sample_posterior(far)
     with pytest.raises(InputError, match="the size of noise_sd is 1e-50"):
         bm.sample_posterior(STATS, 1e-50)
+
+
+@pytest.mark.parametrize(
+    "noise, size, code",
+    [
+        ("1e-300", 1.0, 2),
+        ("1e-100", 1.0, 2),
+        ("1e100", 1.0, 0),
+        ("1e308", 1.0, 2),
+        ("1", 1e100, 2),
+        ("", 1e101, 2),
+        ("", 1e150, 2),
+        ("", 1e90, 0),
+    ],
+)
+def test_the_command_says_it_in_one_line(
+    noise: str, size: float, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2 and one line, without a traceback or a warning of NumPy's."""
+    rng, lines = np.random.default_rng(0), ["task,y,x"]
+    for task in range(8):
+        theta = rng.normal()
+        for x in rng.normal(size=6):
+            lines.append(f"{task},{size * (theta * x + 0.3 * rng.normal())!r},{x}")
+    (tmp_path / "data.csv").write_text("\n".join(lines).replace("np.float64(", "").replace(")", ""))
+    given = ["--noise-sd", noise] if noise else []
+    columns = ["--task", "task", "--reward", "y", "--features", "x"]
+    assert run("fit", str(tmp_path / "data.csv"), *columns, *given) == code
+    error = capsys.readouterr().err
+    assert error.count("\n") == (1 if code else 0) and "Traceback" not in error
+    assert ("noise-sd" in error or "reward" in error) == (code == 2)

@@ -166,7 +166,7 @@ class Player:
             actions = array("actions", actions, (None, d))
             if len(actions) == 0:
                 raise InputError("actions is empty; offer at least one")
-            self._reach.check_actions(float(np.abs(actions).max()))
+            self._reach.check_actions(max(float(actions.max()), -float(actions.min())))
         self._clear_sums()
         belief, step = self._state.belief, self._step
         draws = self._rng.standard_normal((1, self._normals()))
