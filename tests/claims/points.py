@@ -19,6 +19,8 @@ from bayesmeta.claims.verdict import Level, Point
 
 FILE = Path(__file__).parents[1] / "data" / "claim_points.json"
 QUICK = Level(quick=True, seed=0, size=BUDGET / POINTS)
+WHOLE = ("points", "undecided", "vacuous", "logs", "labels")
+"""Which of the numbers are counts."""
 ROUNDING, TINY = 1e-6, 1e-9
 """What is smaller counts as 0: gaps of identities, which are rounding and another number on another
 machine, and all else."""

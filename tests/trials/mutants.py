@@ -192,14 +192,12 @@ class Trial:
             functions |= self.code.callers(mutant)
             limit += 120
         tests, outside = self._known(files, "jit")
-        everything = not mutant.function or mutant.file in plan.OF_THE_CACHE
+        everything = not mutant.function or mutant.file.startswith(plan.ELSEWHERE)
         wanted = plan.choose(tests, outside, functions, everything)
         first = plan.enough(wanted, tests)
-        ran = self._run(tree, first, tests, limit)
-        stage = "first"
+        ran, stage = self._run(tree, first, tests, limit), "first"
         if ran["result"] == "survived" and record.why(self.known, self.row(mutant)) is None:
-            rest = [name for name in plan.choose(tests, outside, set(), True) if name not in first]
-            ran, stage = self._run(tree, rest, tests, limit), "all"
+            ran, stage = self._run(tree, wanted[len(first) :], tests, limit), "all"
         return {**ran, "stage": stage}
 
     def _known(self, files: list[str], mode: str) -> tuple[dict[str, dict[str, Any]], set[str]]:

@@ -73,6 +73,8 @@ PLAIN = (
 ENOUGH = 25.0
 """Seconds of tests that reach the function, the quickest first; the rest is asked only about a
 mutant that survives them unexplained."""
+ELSEWHERE = ("bayesmeta/kernels/jit.py", "bayesmeta/kernels/sources.py", "bayesmeta/runner/")
+"""What tests reach in other processes, where nobody watches: all their tests are asked."""
 OF_THE_CACHE = ("bayesmeta/kernels/jit.py", "bayesmeta/kernels/sources.py")
 
 
