@@ -95,6 +95,8 @@ def _shown(value: object) -> str:
 def real(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf) -> float:
     """A finite number greater than ``above`` and at least ``least``."""
     try:
+        if getattr(value, "ndim", 0):
+            raise TypeError  # an array of one number is an array
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise _bad(name, f"must be a number, got {_shown(value)}") from None
@@ -116,8 +118,8 @@ def whole(name: str, value: Any, *, least: int = 0) -> int:
     return int(value)
 
 
-def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Array:
-    """A finite float array of the given shape (None: any length), frozen, a copy."""
+def numbers(name: str, value: ArrayLike) -> Array:
+    """A float array of any shape, a copy: not text that is no number, complex numbers, dates."""
     try:
         if np.iscomplexobj(value) or _is_time(value):
             raise TypeError
@@ -126,6 +128,12 @@ def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Array:
         raise InputError(f"{name} must be an array of numbers, got {_shown(value)}") from None
     if np.ma.is_masked(value):
         raise InputError(f"{name} has masked entries; leave their rows out, or fill them")
+    return out
+
+
+def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> Array:
+    """A finite float array of the given shape (None: any length), frozen, a copy."""
+    out = numbers(name, value)
     if out.ndim != len(shape) or any(
         n is not None and n != m for n, m in zip(shape, out.shape, strict=True)
     ):
@@ -147,9 +155,11 @@ def covariance(name: str, value: ArrayLike, dim: int) -> Array:
     """A symmetric positive semi-definite (dim, dim) array, exactly symmetric on return."""
     out = array(name, value, (dim, dim))
     scale = float(np.abs(out).max(initial=0.0))
-    if np.abs(out - out.T).max(initial=0.0) > 1e-8 * scale:
+    with np.errstate(over="ignore"):  # a difference that is infinite is too large, too
+        bent = np.abs(out - out.T).max(initial=0.0) > 1e-8 * scale
+    if bent:
         raise InputError(f"{name} is not symmetric; pass (C + C.T) / 2 if that is what you mean")
-    out = (out + out.T) / 2
+    out = (out + out.T) / 2 if scale < 1e300 else out / 2 + out.T / 2
     lowest = float(np.linalg.eigvalsh(out)[0])
     if lowest < -1e-10 * scale:
         raise InputError(

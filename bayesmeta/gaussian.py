@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, array, covariance, real
+from bayesmeta.checks import Array, InputError, array, covariance, numbers, real
 from bayesmeta.display import html_table, moments_rows, text_table
 from bayesmeta.units import check_size, check_squares, comfortable, exponent, outer
 
@@ -86,7 +86,8 @@ class GaussianPrior:
     def widen(self, radius: float) -> GaussianPrior:
         """A wider prior: ``radius`` is added to every eigenvalue of Sigma."""
         radius = real("radius", radius, least=0.0)
-        return GaussianPrior(self.mean, self.cov + radius * np.eye(self.dim))
+        with np.errstate(over="ignore"):  # what is infinite is refused
+            return GaussianPrior(self.mean, self.cov + radius * np.eye(self.dim))
 
     def posterior(self, gram: Array, moment: Array, noise_sd: float) -> tuple[Array, Array]:
         """Mean and covariance of theta given data, eq. (4).
@@ -114,7 +115,7 @@ class GaussianPrior:
         (array([1.5]), array([[0.25]]))
         """
         sigma = check_size("noise_sd", real("noise_sd", noise_sd, above=0.0))
-        gram, moment = np.asarray(gram, float), np.asarray(moment, float)
+        gram, moment = numbers("gram", gram), numbers("moment", moment)
         if gram.shape[-2:] != (self.dim, self.dim) or moment.shape != gram.shape[:-1]:
             raise InputError(
                 f"gram and moment must end in ({self.dim}, {self.dim}) and ({self.dim},), "

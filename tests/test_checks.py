@@ -44,7 +44,9 @@ def test_real_refuses_what_is_not_finite(value: float) -> None:
         real("noise_sd", value, above=0.0)
 
 
-@pytest.mark.parametrize("value", ["one", None, [1.0], 1j, {}, np.array([1.0, 2.0])])
+@pytest.mark.parametrize(
+    "value", ["one", None, [1.0], 1j, {}, np.array([1.0, 2.0]), np.array([1.0])]
+)
 def test_real_refuses_what_is_not_a_number(value: object) -> None:
     """Anything without a float value is refused by name."""
     with pytest.raises(InputError, match=r"^radius must be a number"):
@@ -101,9 +103,10 @@ def test_array_refusals(value: object, message: str) -> None:
 
 def test_covariance_is_exactly_symmetric() -> None:
     """Rounding asymmetry is removed, not refused, at any scale."""
-    for scale in (1e-200, 1.0, 1e200):
+    for scale in (1e-200, 1.0, 1e200, 1e308):
         out = covariance("c", scale * np.array([[1.0, 0.5], [0.5 + 1e-12, 1.0]]), 2)
         assert (out == out.T).all() and not out.flags.writeable
+        np.testing.assert_allclose(out, scale * np.array([[1.0, 0.5], [0.5, 1.0]]), rtol=1e-11)
 
 
 def test_covariance_refusals() -> None:
@@ -112,6 +115,8 @@ def test_covariance_refusals() -> None:
     assert (covariance("c", np.ones((2, 2)), 2) == 1).all()
     with pytest.raises(InputError, match="c is not symmetric"):
         covariance("c", [[1.0, 0.5], [0.0, 1.0]], 2)
+    with pytest.raises(InputError, match="c is not symmetric"):
+        covariance("c", [[1e308, 1e308], [-1e308, 1e308]], 2)
     with pytest.raises(InputError, match=r"c is not positive semi-definite .* -1"):
         covariance("c", [[1.0, 2.0], [2.0, 1.0]], 2)
     with pytest.raises(InputError, match=re.escape("c must have shape (2, 2), got (3, 3)")):

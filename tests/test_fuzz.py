@@ -45,6 +45,7 @@ def test_a_right_answer_or_one_line(name: str) -> None:
     """For all drawn input: what the oracle says, or InputError with one line."""
     ends = fuzz(name, PROPERTIES[name].examples, Phase.generate, Phase.shrink)
     assert ends["right"] >= ends.total() / 10, f"of {ends.total()} cases {ends['right']} are right"
+    assert ends["unjudged"] <= ends.total() / 4, f"{ends['unjudged']} of {ends.total()} not judged"
 
 
 # ---- Planted faults.

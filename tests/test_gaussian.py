@@ -168,6 +168,12 @@ def test_widen_refuses(radius: object) -> None:
         a_prior(np.random.default_rng(7), 2).widen(radius)
 
 
+def test_widen_refuses_what_is_no_number_any_more() -> None:
+    """The sum may be infinite where its terms are not."""
+    with pytest.raises(InputError, match="NaN or infinite"):
+        GaussianPrior([0.0], [[1e308]]).widen(1e308)
+
+
 def test_posterior_refuses() -> None:
     """Shapes that do not fit and noise that is not positive, each by name."""
     prior = GaussianPrior(np.zeros(2), np.eye(2))
@@ -182,6 +188,11 @@ def test_posterior_refuses() -> None:
     ):
         with pytest.raises(InputError, match=r"^gram and moment must end in"):
             prior.posterior(gram, moment, 1.0)
+    for wrong in ("text", [["a"]], np.eye(2) + 1j, np.eye(2).astype("timedelta64[s]"), None):
+        with pytest.raises(InputError, match=r"^gram "):
+            prior.posterior(wrong, np.zeros(2), 1.0)
+        with pytest.raises(InputError, match=r"^(moment |gram and moment)"):
+            prior.posterior(np.eye(2), wrong, 1.0)
 
 
 def test_trusted_priors_behave_like_checked_ones() -> None:

@@ -27,7 +27,12 @@ FATES = {
     "unexplained": ("not noticed", ORANGE, "xx"),
 }
 """What became of a mutant: its name on the page, colour and hatching."""
-ENDS = {"right": ("right answer", BLUE, ""), "refused": ("refused in one line", "#cccccc", "")}
+ENDS = {
+    "right": ("right answer", BLUE, ""),
+    "refused": ("refused in one line", "#cccccc", ""),
+    "unjudged": ("not judged", "#cccccc", "xx"),
+}
+"""How a random input ended, likewise."""
 
 
 def read() -> dict[str, Any]:

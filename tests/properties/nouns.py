@@ -381,6 +381,9 @@ def constants_grow_and_the_command_prints_them(case: Constants) -> None:
     assert told["constants"] == {name: line.value for name, line in lines.items()}
     for name, value in case.numbers.items():
         assert told["regime"][name] == value, (name, value)
+    tau = 8 * regime.bounds.radius**2 / regime.bounds.action_min
+    tau *= math.log(regime.dim**2 * regime.tasks**2 * regime.horizon)
+    assert lines["tau"].value == math.ceil(max(regime.dim, tau))
     bigger = regime.numbers()[case.grown] * 2
     more = (
         regime.changed(**{case.grown: bigger})
@@ -393,6 +396,3 @@ def constants_grow_and_the_command_prints_them(case: Constants) -> None:
         return  # twice as much is too much for floating point
     for name in ("tau", "c_w", "f_m", "f_s", "c_bad", "N_0", "k_2"):
         assert grown[name].value >= lines[name].value * (1 - 1e-12), (name, case.grown)
-    tau = 8 * regime.bounds.radius**2 / regime.bounds.action_min
-    tau *= math.log(regime.dim**2 * regime.tasks**2 * regime.horizon)
-    assert lines["tau"].value == math.ceil(max(regime.dim, tau))

@@ -10,12 +10,16 @@ from hypothesis.strategies import SearchStrategy
 
 from bayesmeta.checks import InputError
 
-RIGHT, REFUSED = "right", "refused"
+RIGHT, REFUSED, UNJUDGED = "right", "refused", "unjudged"
 """How a case may end."""
 
 
 class Refused(Exception):
     """The package said, in one line, that it cannot use its arguments."""
+
+
+class Unjudged(Exception):
+    """The package answered where the oracle has no word to compare: counted apart."""
 
 
 class Property(NamedTuple):
@@ -71,4 +75,6 @@ def judge(check: Callable[[Any], None], case: Any) -> str:
             check(case)
         except Refused:
             return REFUSED
+        except Unjudged:
+            return UNJUDGED
     return RIGHT

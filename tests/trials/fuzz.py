@@ -1,9 +1,10 @@
 """The fuzzer at length: the properties of tests/properties on thousands of random cases.
 
-    python tests/trials/fuzz.py --cases 6000 --jobs 2
+    python -m tests.trials.fuzz --cases 6000 --jobs 2
 
-Records how many cases of each property ended in a right answer and how many were refused, and every
-failure with its smallest case. Exit code 0 where nothing failed, 1 otherwise.
+Records how many cases of each property ended in a right answer, how many were refused and how many
+the oracle could not judge, and every failure with its smallest case. Exit code 0 where nothing
+failed, 1 otherwise.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ if __name__ == "__main__":
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings  # noqa: E402
 
-from tests.properties import PROPERTIES, judge  # noqa: E402
+from tests.properties import PROPERTIES, REFUSED, RIGHT, UNJUDGED, judge  # noqa: E402
 
 RECORD = ROOT / "analyses/hardening/fuzz.json"
 PART = 50
 """Cases of one piece of work."""
+ENDS = (RIGHT, REFUSED, UNJUDGED)
 
 
 class Part(NamedTuple):
@@ -111,14 +113,12 @@ def summary(done: list[Done], random_seed: int, seconds: float) -> dict[str, Any
         if mine:
             properties[name] = {
                 "cases": sum(ends.values()),
-                "right": ends["right"],
-                "refused": ends["refused"],
+                **{end: ends[end] for end in ENDS},
                 "seconds": round(sum(one.seconds for one in mine), 1),
             }
     return {
         "cases": sum(int(one["cases"]) for one in properties.values()),
-        "right": sum(int(one["right"]) for one in properties.values()),
-        "refused": sum(int(one["refused"]) for one in properties.values()),
+        **{end: sum(int(one[end]) for one in properties.values()) for end in ENDS},
         "failures": [one.failure for one in done if one.failure is not None],
         "properties": properties,
         "seed": random_seed,
@@ -169,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
     found = summary(done, random_seed, time.monotonic() - start)
     for failure in found["failures"]:
         print(f"{failure['property']}: {failure['error']}\n  {failure['case']:.1000}")
-    print(f"{found['cases']} cases: {found['right']} right, {found['refused']} refused, ", end="")
+    print(f"{found['cases']} cases:", ", ".join(f"{found[end]} {end}" for end in ENDS), end=", ")
     print(f"{len(found['failures'])} failures (seed {random_seed}, {found['seconds']} s)")
     if stopped:
         print("interrupted: nothing was recorded", file=sys.stderr)
