@@ -266,7 +266,10 @@ class Likelihood:
             with suppress(InputError):  # the steps of all tasks do not yet span all directions
                 start = None if old is None else (old.prior.mean, old.prior.cov)
                 memory.estimate = largest_likelihood(
-                    stats, setting.noise_sd**2, self.restricted, Options(start, errors=False)
+                    stats,
+                    setting.noise_sd**2,
+                    self.restricted,
+                    Options(start, errors=False, thorough=False),
                 )
             memory.next_fit = math.ceil(n * self.growth)
         if memory.estimate is None:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from bayesmeta.checks import Array
@@ -32,7 +33,7 @@ class Packed(NamedTuple):
 def pack(stats: TaskStatistics, change: Array) -> Packed:
     """Lay out, in coordinates theta = ``change`` @ theta'."""
     n, d = len(stats), stats.dim
-    rows, columns = np.tril_indices(d)
+    rows, columns = triangle(d)
     chunks = []
     for first in range(0, n, CHUNK):
         part = slice(first, min(first + CHUNK, n))
@@ -92,7 +93,7 @@ def evaluate(
 ) -> Point:
     """Log-likelihood of Sigma = root root' with the mean at its best (or integrated out)."""
     d, tau = packed.dim, 1.0 / variance
-    rows, columns = np.tril_indices(d)
+    place = _places(d)
 
     def first(chunk: Chunk) -> tuple[object, ...]:
         tasks = EachTask(np.empty_like(chunk.moments), np.empty_like(chunk.grams))
@@ -120,11 +121,15 @@ def evaluate(
     if restricted:
         value += 0.5 * d * math.log(2 * math.pi) - np.log(np.diag(lower)).sum()
         noise += d - np.sum(cov * z)
-    place = np.zeros((d, d), dtype=int)
-    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
     wide = squares[np.ix_(place.ravel(), place.ravel())].reshape(d, d, d, d)
     gradient = 0.5 * (ss - information + z)
     return Point(float(value), mean + shift, gradient, 0.5 * float(noise), information, wide)
+
+
+def rounding(energy: float) -> float:
+    """The error of a likelihood by rounding, times the noise variance: sums of squares, which are
+    taken from the sum of all squared rewards, leave it no more digits."""
+    return 4 * float(np.finfo(float).eps) * energy
 
 
 def _total(parts: list) -> Array:  # type: ignore[type-arg]
@@ -134,7 +139,22 @@ def _total(parts: list) -> Array:  # type: ignore[type-arg]
     return total
 
 
+@cache
+def triangle(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows and columns of a lower triangle, row by row."""
+    rows, columns = np.tril_indices(d)
+    return rows, columns
+
+
+@cache
+def _places(d: int) -> NDArray[np.intp]:
+    """Where each entry of a symmetric matrix is in its lower triangle, row by row."""
+    rows, columns = triangle(d)
+    place = np.zeros((d, d), dtype=np.intp)
+    place[rows, columns] = place[columns, rows] = np.arange(len(rows))
+    return place
+
+
 def _full(lower: Array, d: int) -> Array:
-    out = np.zeros((d, d))
-    out[np.tril_indices(d)] = lower
-    return out + np.tril(out, -1).T
+    full: Array = lower[_places(d)]
+    return full + 0.0  # no negative zeros

@@ -7,6 +7,7 @@ Sigma there is a ratio of signal to noise and every tolerance is a pure number.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -18,14 +19,17 @@ from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.information import standard_errors
 from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
 from bayesmeta.estimators.noise import pooled_variance
-from bayesmeta.estimators.search import FLAT, LIMIT, Search
+from bayesmeta.estimators.search import LIMIT, Search
+from bayesmeta.estimators.starts import RATIO, End, elsewhere, least_noise
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 
+MARGIN = 1e-7
+"""Log-likelihood by which another place must be better than where the usual starts lead."""
+TRIED = 3
+"""Other places that are searched to the end, if they promise to be higher."""
 FEW = 100
 """Tasks up to which the search begins at several places."""
-RATIO = 1e8
-"""Signal to noise beyond which the likelihood is computed with few digits."""
 HOPELESS = 1e13
 """Signal to noise beyond which it has none."""
 
@@ -61,6 +65,8 @@ class Options(NamedTuple):
     """steps at most"""
     errors: bool = True
     """whether to compute standard errors, and see whether the data determine everything"""
+    thorough: bool = True
+    """whether to look for higher maxima elsewhere, in small tables"""
 
 
 def maximise(
@@ -72,6 +78,7 @@ def maximise(
     """
     n, free = len(stats), variance is None
     total = stats.gram.sum(axis=0)
+    energy = _energy(stats) if free or options.thorough else 0.0
     stats.require_independent_features()
     stats, centre = stats.centred()
     begin = pooled_variance(stats, common=True)[0] if variance is None else variance
@@ -79,27 +86,30 @@ def maximise(
     change = np.linalg.inv(lower).T  # theta = change theta'
     packed = pack(stats, change)
     mean, starts = _starts(options, lower, change, centre, n)
-    found = []
     with in_threads(options.threads if len(packed.chunks) > 1 else 1) as each:
-        for k, cov in enumerate(starts):
-            with suppress(np.linalg.LinAlgError):  # a start from which rounding leads astray
-                one = Search(packed, mean, cov, begin, free, restricted, each)
-                for _ in range(0 if k else 3):
-                    one.em()
-                if k:
-                    one.bfgs(options.limit)
-                found.append((one, *one.climb(options.limit)))
-    if not found:
+
+        def begun(cov: Array, noise: float) -> Search:
+            return Search(packed, mean, cov, noise, begin, free, restricted, each)
+
+        best, strays = _from_usual(begun, starts, begin, options.limit)
+        if options.thorough and n <= FEW:
+            least = least_noise(energy, begin)
+            ends = elsewhere(packed, begin, least, free, restricted)
+            best = _highest(best, strays, ends, begun, least, options.limit)
+    if best is None:
         raise np.linalg.LinAlgError("no start led anywhere")
-    search, iterations, converged = max(found, key=lambda one: one[0].point.value)
+    search, iterations, converged = best
     values, vectors = np.linalg.eigh(search.cov)
-    values = np.where(values < FLAT, 0.0, values)
+    values = np.where(values < search.flat, 0.0, values)
+    ratio = values[-1] * max(1.0, begin / search.variance)  # of signal to noise
     if values[-1] > HOPELESS:
         raise np.linalg.LinAlgError("signal to noise is beyond the digits of numbers")
     cov = change @ (vectors * values) @ vectors.T @ change.T
     # the restricted likelihood integrates the mean out, in other coordinates
     volume = float(np.linalg.slogdet(change)[1]) if restricted else 0.0
     cov_sd, identified = standard_errors(search, change) if options.errors else (None, True)
+    vanishes = search.variance < 1e-6 * begin
+    noiseless = free and (identified or vanishes) and search.rises_without_noise(energy, vanishes)
     return Fit(
         mean=centre + change @ search.point.mean,
         cov=(cov + cov.T) / 2,
@@ -111,9 +121,87 @@ def maximise(
         converged=converged,
         rank=int((values > 0).sum()),
         identified=identified,
-        imprecise=bool(values[-1] > RATIO),
-        noiseless=free and search.variance < 1e-6 * begin,
+        imprecise=bool(values[-1] > RATIO or (ratio > RATIO and not noiseless)),
+        noiseless=noiseless,
     )
+
+
+Ended = tuple[Search, int, bool]
+"""A search, its steps, and whether it arrived."""
+Begun = Callable[[Array, float], Search]
+"""A search that begins at a covariance and a noise variance."""
+
+
+def _value(ended: Ended) -> float:
+    return ended[0].point.value
+
+
+def _from_usual(
+    begun: Begun, starts: list[Array], noise: float, limit: int
+) -> tuple[Ended | None, list[Ended]]:
+    """The highest end of the searches from the usual starts, and those that rounding led astray."""
+    ended: list[Ended] = []
+    strays: list[Ended] = []
+    for k, cov in enumerate(starts):
+        one = None
+        try:
+            one = begun(cov, noise)
+            for _ in range(0 if k else 3):
+                one.em()
+            if k:
+                one.bfgs(limit)
+            ended.append((one, *one.climb(limit)))
+        except np.linalg.LinAlgError:
+            if one is not None:
+                strays.append((one, limit, False))
+    return max(ended, key=_value, default=None), strays
+
+
+def _highest(
+    best: Ended | None,
+    strays: list[Ended],
+    ends: list[End],
+    begun: Begun,
+    least: float,
+    limit: int,
+) -> Ended | None:
+    """The highest of all: another place takes that of ``best`` if it is higher by ``MARGIN``.
+
+    Likelihoods of less noise than ``least`` have too few digits to be compared; there the same
+    covariance counts with that much noise.
+    """
+
+    def seen(ended: Ended) -> float:
+        return ended[0].with_noise(max(ended[0].variance, least))
+
+    highest = -math.inf if best is None else seen(best) + MARGIN
+    others = [] if best is None else strays
+    for end in ends[:TRIED]:
+        if end.value > highest:
+            with suppress(np.linalg.LinAlgError):
+                others.append(_to_the_end(end, begun, least, limit))
+    other = max(others, key=seen, default=None)
+    return best if other is None or seen(other) <= highest else other
+
+
+def _to_the_end(end: End, begun: Begun, least: float, limit: int) -> Ended:
+    """Search on from the end of a climb, but not into noise so small that digits are lost."""
+    one = begun(end.root @ end.root.T, end.variance)
+    try:
+        arrived = one.climb(limit)
+    except np.linalg.LinAlgError:
+        return begun(end.root @ end.root.T, end.variance), limit, False
+    if one.variance < least:
+        return begun(end.root @ end.root.T, end.variance), arrived[0], False
+    return one, *arrived
+
+
+def _energy(stats: TaskStatistics) -> float:
+    """The sum of squared rewards, or without it that of what each task's features explain."""
+    if stats.energy is not None:
+        return float(stats.energy.sum())
+    inverse = np.linalg.pinv(stats.gram, hermitian=True)
+    return float(np.einsum("ni,nij,nj->", stats.moment, inverse, stats.moment))
 
 
 def _starts(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.information import expected_information
-from bayesmeta.estimators.likelihood import Each, Packed, Point, evaluate
+from bayesmeta.estimators.likelihood import Each, Packed, Point, evaluate, rounding, triangle
 from bayesmeta.gaussian import lower_root
 
 GAIN = 1e-12
@@ -24,6 +24,10 @@ FLAT = 1e-7
 """Eigenvalues of Sigma below this, where noise is 1, count as zero."""
 
 
+FALL = 1e-2
+"""The likelihood falls, as the noise becomes a tenth, if by more than this."""
+
+
 class Search:
     """Where the search is, and the steps it can take."""
 
@@ -33,6 +37,7 @@ class Search:
         mean: Array,
         cov: Array,
         variance: float,
+        unit: float,
         free: bool,
         restricted: bool,
         each: Each,
@@ -43,13 +48,20 @@ class Search:
         self.mean, self.root, self.variance = mean, lower_root(cov), variance
         self.point = self._at(self.root, variance)
         self.promise = math.inf
+        self.unit = unit
 
     @property
     def cov(self) -> Array:
         return self.root @ self.root.T
 
+    @property
+    def flat(self) -> float:
+        """Below this eigenvalues of Sigma count as zero: ``FLAT``, less where the noise is less
+        than that of the coordinates, ``unit``."""
+        return FLAT * min(1.0, self.variance / self.unit)
+
     def _at(self, root: Array, variance: float) -> Point:
-        # coordinates are those of the first variance; the kernels take it as it is
+        # coordinates are those of ``unit``; the kernels take the variance as it is
         return evaluate(self.packed, self.mean, root, variance, *self._options)
 
     def _move(self, root: Array, variance: float, point: Point) -> None:
@@ -79,14 +91,14 @@ class Search:
 
     def _gradient(self, point: Point, root: Array) -> Array:
         """In the lower triangle of L and, where it is free, log sigma^2."""
-        gradient: Array = 2 * (point.gradient @ root)[np.tril_indices(self.packed.dim)]
+        gradient: Array = 2 * (point.gradient @ root)[triangle(self.packed.dim)]
         return np.append(gradient, point.noise_gradient) if self.free else gradient
 
     def bfgs(self, limit: int) -> int:
         """Go on by BFGS with the same gradients; the number of its steps."""
         from scipy.optimize import minimize
 
-        rows, columns = np.tril_indices(self.packed.dim)
+        rows, columns = triangle(self.packed.dim)
         first, variance = self.root[rows, columns], self.variance
 
         def unpack(x: Array) -> tuple[Array, float]:
@@ -116,7 +128,7 @@ class Search:
     def _score(self) -> bool:
         """One step with a line search; whether there was no more to gain."""
         d = self.packed.dim
-        rows, columns = np.tril_indices(d)
+        rows, columns = triangle(d)
         gradient = self._gradient(self.point, self.root)
         curvature = self._curvature(rows, columns)
         values, vectors = np.linalg.eigh(curvature)
@@ -159,10 +171,30 @@ class Search:
         out[p, p] = info[-1, -1] * self.variance**2
         return out if self.free else out[:p, :p]
 
+    def with_noise(self, variance: float) -> float:
+        """The likelihood with this noise, the covariance being the same."""
+        return (
+            self.point.value if variance == self.variance else self._at(self.root, variance).value
+        )
+
+    def rises_without_noise(self, energy: float, vanishes: bool) -> bool:
+        """Whether the likelihood does not fall as the noise goes on to 0, all else the same.
+
+        At a maximum with noise it falls by several units; where too few digits are left to see
+        that, whether the noise ``vanishes`` decides.
+        """
+        less = self.variance / 10
+        if rounding(energy) / less > FALL:
+            return vanishes
+        try:
+            return self.with_noise(less) > self.point.value - FALL
+        except np.linalg.LinAlgError:
+            return vanishes
+
     def _leave_boundary(self) -> bool:
         """Where Sigma is singular, grow it in a direction in which the likelihood rises."""
         values, vectors = np.linalg.eigh(self.cov)
-        null = vectors[:, values < FLAT]
+        null = vectors[:, values < self.flat]
         if not null.size:
             return False
         slopes, directions = np.linalg.eigh(null.T @ self.point.gradient @ null)
