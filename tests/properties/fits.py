@@ -200,7 +200,12 @@ def units_do_not_matter(case: tuple[Fitted, list[float], float]) -> None:
     first = ask(bm.fit_prior, stats_of(table), fitted.noise_sd, method)
     other = Table(table.task, table.rewards * level, table.features * units, "scaled")
     noise = None if fitted.noise_sd is None else fitted.noise_sd * level
-    if abs(math.log10(level)) > 100 or max(abs(math.log10(u)) for u in units) > 100:
+    sizes = [
+        level,
+        *units,
+        *((level / u) ** 0.7 for u in units),
+    ]  # variances within 1e-280 to 1e280
+    if max(abs(math.log10(size)) for size in sizes) > 100:
         second = ask(lambda: bm.fit_prior(stats_of(other), noise, method))
     else:
         second = bm.fit_prior(stats_of(other), noise, method)
