@@ -200,7 +200,7 @@ def laws(draw: st.DrawFn) -> Law:
     return Law(kind, given, radius.means, draw(SEEDS))
 
 
-@holds_for(laws(), weight=6, examples=40)
+@holds_for(laws(), weight=6, examples=30)
 def actions_lie_in_their_ball(case: Law) -> None:
     """Draws have the shape that was asked for and stay within the radius; their second moment is
     that of many of them."""
@@ -363,7 +363,7 @@ def constants(draw: st.DrawFn) -> Constants:
     return Constants(found, draw(st.sampled_from(["noise_sd", "prior_max", "horizon", "tasks"])))
 
 
-@holds_for(constants(), weight=4, examples=30)
+@holds_for(constants(), weight=4, examples=25)
 def constants_grow_and_the_command_prints_them(case: Constants) -> None:
     """Each constant is finite; more noise, wider priors, longer tasks never make c_w, tau, f_m or
     f_s smaller; ``bayesmeta theory --json`` prints the same numbers."""

@@ -114,7 +114,7 @@ def played(
     )
 
 
-@holds_for(played(), weight=4, examples=12)
+@holds_for(played(), weight=4, examples=6)
 def a_simulation_is_its_seed(case: Played) -> None:
     """The same bits again, whatever other agents and runs there are; regret that a plain loop over
     the taken actions finds; errors of a known prior are 0."""
@@ -139,7 +139,7 @@ def a_simulation_is_its_seed(case: Played) -> None:
     np.testing.assert_array_equal(record.relative_regret.values, regret - reference)
 
 
-@holds_for(played(FREE, 2, ("uniform", "finite", "ball")), weight=4, examples=15)
+@holds_for(played(FREE, 2, ("uniform", "finite", "ball")), weight=4, examples=12)
 def a_simulation_has_no_units(case: Played) -> None:
     """Rewards and actions times powers of two within 1e-90 to 1e90: regret times that of rewards,
     to rounding; the same actions are taken."""
@@ -151,7 +151,7 @@ def a_simulation_has_no_units(case: Played) -> None:
     np.testing.assert_allclose(found, plain.regret.values, rtol=1e-9, atol=1e-9 * size)
 
 
-@holds_for(played(most=1), weight=4, examples=12)
+@holds_for(played(most=1), weight=4, examples=8)
 def ask_and_tell_is_the_simulator(case: Played) -> None:
     """Step by step the choices of ``simulate``, whose regret is what a plain loop finds."""
     family, agent = case.family(), row(case.agents[0])
@@ -179,7 +179,7 @@ def ask_and_tell_is_the_simulator(case: Played) -> None:
         assert abs(lost - expected[n]) <= 1e-10 * size, (n, lost, expected)
 
 
-@holds_for(played(("KTS", "UKTS", "KMTS", "All-MTS")), weight=2, examples=10)
+@holds_for(played(("KTS", "UKTS", "KMTS", "All-MTS")), weight=2, examples=6)
 def summaries_are_means_over_runs(case: Played) -> None:
     """Of total regret over that of KTS, with t intervals: by a plain loop."""
     from scipy.stats import t

@@ -58,6 +58,7 @@ class Asked(NamedTuple):
     good: bool
 
 
+DEFAULTS = {"draws": 1000, "tune": 500, "chains": 4, "random_seed": 0, "target_accept": 0.8}
 WHOLE = {"draws": 1, "tune": 1, "chains": 1, "random_seed": 0}
 """Settings that are whole numbers, and the least."""
 
@@ -158,9 +159,8 @@ def sample_posterior_draws_what_was_asked(case: Asked) -> None:
         assert problem.noise_sd is None
     else:
         assert problem.noise_sd == noise > 0
-    for name in (*WHOLE, "target_accept"):
-        if name in case.settings:
-            assert told[name] == case.settings[name], name
+    for name, default in DEFAULTS.items():
+        assert told[name] == case.settings.get(name, default), name
     for name, value in case.numbers.items():
         np.testing.assert_allclose(getattr(problem.prior, name), value, rtol=1e-14, err_msg=name)
     for name in ("gram", "moment", "count", "energy"):
@@ -201,7 +201,7 @@ def drawing_options(draw: st.DrawFn) -> Drawing:
     return Drawing(options, out, plot, good)
 
 
-@holds_for(drawing_options(), weight=3, examples=20)
+@holds_for(drawing_options(), weight=3, examples=8)
 def options_of_sample(case: Drawing) -> None:
     """They reach the sampler, or one line says what is wrong, and nothing is written."""
     with tempfile.TemporaryDirectory() as folder:
@@ -224,9 +224,9 @@ def options_of_sample(case: Drawing) -> None:
     assert case.good, f"took {case}"
     assert len(problem.stats) == 6 and problem.stats.dim == 2
     given = dict(one[2:].split("=") for one in case.options)
-    for option, name in {"draws": "draws", "chains": "chains", "seed": "random_seed"}.items():
-        if option in given:
-            assert told[name] == int(given[option]), option
+    for name, default in DEFAULTS.items():
+        option = {"random_seed": "seed"}.get(name, name.replace("_", "-"))
+        assert told[name] == float(given.get(option, default)), option
     for name in ("scale", "mean_sd", "eta", "noise_scale"):
         text = given.get(f"prior-{name.replace('_', '-')}")
         if text is not None:

@@ -78,7 +78,7 @@ def damaged(content: bytes, how: str, place: float) -> bytes:
     return json.dumps(found).encode()
 
 
-@holds_for(saved(), weight=4, examples=20)
+@holds_for(saved(), weight=4, examples=15)
 def a_saved_player_goes_on_to_the_same_bits(saved: Saved) -> None:
     """Saved before any call, at any scale, and loaded: its answers are those of the player that
     was not; damaged files are refused."""

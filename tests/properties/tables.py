@@ -384,7 +384,7 @@ def parsed(case: Text) -> tuple[list[Any], list[float], list[list[float]]] | Non
     return labels, rewards, features.tolist()
 
 
-@holds_for(csv_texts(), weight=8, examples=30)
+@holds_for(csv_texts(), weight=8, examples=20)
 def csv_is_read_as_python_reads_it(case: Text) -> None:
     """``bayesmeta fit`` of a CSV file: the rows of Python's csv module, or one line."""
     with tempfile.TemporaryDirectory() as folder:
