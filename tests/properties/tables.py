@@ -307,7 +307,7 @@ class Text(NamedTuple):
 
 
 def written(draw: st.DrawFn, value: float) -> str:
-    """A number as people write it; once in a while something that is none."""
+    """A number as people write it."""
     if not math.isfinite(value):
         return draw(st.sampled_from(["nan", "inf", "", "NA", "-inf", "Infinity"]))
     ways = [
@@ -318,13 +318,14 @@ def written(draw: st.DrawFn, value: float) -> str:
         f" {value!r}",
         f"{value!r} ",
     ]
-    return draw(often(st.sampled_from(ways), st.sampled_from([*ways, "1,5", "x", "1e999"]), of=30))
+    return draw(st.sampled_from(ways))
 
 
 @st.composite
 def csv_texts(draw: st.DrawFn) -> Text:
     """What csv.writer writes, and sometimes a field more, a field less, an odd line."""
-    table: Table = draw(tables(flavours=(*ORDINARY, *ORDINARY, "scaled", "broken"), dims=(1, 2)))
+    flavours = (*ORDINARY, *ORDINARY, "scaled", "broken")
+    table: Table = draw(tables(flavours=flavours, tasks=(2, 8), rows=(2, 6), dims=(1, 2)))
     kind = draw(st.sampled_from([texts(), PLAIN, st.integers(0, 12).map(str)]))
     unique = st.lists(kind, min_size=table.tasks, max_size=table.tasks, unique=True)
     names = draw(often(unique, st.just(["1", "01", "1.0", " 1", "a", "A", "NA", "é"]), of=5))
@@ -337,7 +338,8 @@ def csv_texts(draw: st.DrawFn) -> Text:
     end = draw(st.sampled_from(["\n", "\r\n"]))
     writer = csv.writer(out, lineterminator=end, quoting=quoting)
     writer.writerow(header)
-    odd = draw(st.sampled_from([*[""] * 5, "more", "less", "all more", "blank", "comma"]))
+    odds = ["more", "less", "all more", "blank", "comma", "cell"]
+    odd = draw(often(st.just(""), st.sampled_from(odds), of=3))
     place = draw(st.integers(0, len(table.task) - 1))
     for k, (j, reward, row) in enumerate(
         zip(table.task, table.rewards, table.features, strict=True)
@@ -346,6 +348,10 @@ def csv_texts(draw: st.DrawFn) -> Text:
         fields += ["7"] * len(spare)
         if odd == "all more" or (odd == "more" and k == place):
             fields.append(draw(st.sampled_from(["8", "", "z"])))
+        if odd == "cell" and k == place:
+            fields[draw(st.integers(1, 1 + table.dim))] = draw(
+                st.sampled_from(["1,5", "x", "1e999"])
+            )
         if odd == "less" and k == place:
             fields.pop()
         if odd == "blank" and k == place:
@@ -384,7 +390,7 @@ def parsed(case: Text) -> tuple[list[Any], list[float], list[list[float]]] | Non
     return labels, rewards, features.tolist()
 
 
-@holds_for(csv_texts(), weight=8, examples=20)
+@holds_for(csv_texts(), weight=8, examples=12)
 def csv_is_read_as_python_reads_it(case: Text) -> None:
     """``bayesmeta fit`` of a CSV file: the rows of Python's csv module, or one line."""
     with tempfile.TemporaryDirectory() as folder:
@@ -457,7 +463,7 @@ def ordinary_csv() -> str:
     return "\n".join(lines).replace("(", "").replace(")", "") + "\n"
 
 
-@holds_for(option_lists(), weight=6, examples=25)
+@holds_for(option_lists(), weight=6, examples=20)
 def options_of_fit(case: Options) -> None:
     """Strict JSON of finite numbers with a mean that is the oracle's, or one line and no file."""
     with tempfile.TemporaryDirectory() as folder:
