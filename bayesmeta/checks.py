@@ -52,7 +52,8 @@ class Advice(str):
         """For the command line: ``noise_sd`` is called --noise-sd, or what ``names`` says."""
 
         def option(name: str) -> str:
-            usual = name if name.startswith("--") else f"--{name.replace('_', '-')}"
+            plain = name.isidentifier()  # not words such as "the largest reward", nor an option
+            usual = f"--{name.replace('_', '-')}" if plain else name
             return (names or {}).get(name, usual)
 
         return _filled(self.template, self.values, option)

@@ -185,6 +185,11 @@ def lower_root(cov: Array) -> Array:
     try:
         return np.linalg.cholesky(cov)
     except np.linalg.LinAlgError:
+        size = math.sqrt(np.abs(cov).max())
+        if not comfortable(size):  # eigh would restate it by a factor that rounds
+            power = exponent(size)
+            root: Array = np.ldexp(lower_root(np.ldexp(cov, -2 * power)), power)
+            return root
         values, vectors = np.linalg.eigh(cov)
         half = vectors * np.sqrt(np.clip(values, 0.0, None))
         upper = np.linalg.qr(half.T, mode="r")

@@ -11,6 +11,7 @@ import pytest
 
 from bayesmeta.checks import (
     Advice,
+    Argument,
     InputError,
     array,
     covariance,
@@ -145,6 +146,8 @@ def test_advice_names_arguments_or_options() -> None:
     for one in (advice, pickle.loads(pickle.dumps(advice))):
         assert one.in_options() == "{x}_y is odd; give --noise-sd or --prior"
         assert one.in_options({"prior": "--prior-eta"}).endswith("--noise-sd or --prior-eta")
+    words = Advice("{argument} is 0", argument=Argument("the largest reward"))
+    assert words.in_options() == "the largest reward is 0"
 
 
 def test_refusals_of_numbers_name_the_option() -> None:

@@ -133,6 +133,23 @@ def test_cholesky_of_any_covariance(rank: int, scale: float) -> None:
     np.testing.assert_allclose(root @ root.T, prior.cov, atol=1e-9 * scale)
 
 
+@pytest.mark.parametrize("power", [-500, -305, 0, 40, 305, 500])
+def test_the_root_of_a_singular_covariance_has_no_units(power: int) -> None:
+    """Powers of two change no bit of it, also where LAPACK would restate the matrix."""
+    rows = np.random.default_rng(0).standard_normal((20, 3, 2)).round(2)
+    singular = 0
+    for row in rows:
+        cov = row @ row.T
+        try:
+            np.linalg.cholesky(cov)
+        except np.linalg.LinAlgError:
+            singular += 1
+        root = GaussianPrior(np.zeros(3), np.ldexp(cov, 2 * power)).cholesky
+        plain = GaussianPrior(np.zeros(3), cov).cholesky
+        np.testing.assert_array_equal(np.ldexp(root, -power), plain)
+    assert singular > 3
+
+
 def test_cholesky_with_zero_variance_in_the_middle() -> None:
     """A coordinate that does not vary gets a zero row."""
     root = GaussianPrior(np.zeros(3), np.diag([4.0, 0.0, 9.0])).cholesky

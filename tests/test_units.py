@@ -324,6 +324,18 @@ def test_tables_beyond_are_refused(part: str, size: float) -> None:
         TaskStatistics([[[1e240]]], [[1.0]])
 
 
+@pytest.mark.parametrize("method", METHODS[:-1])
+@pytest.mark.parametrize("reward, feature", [(1e-95, 1e95), (1e95, 1e-95)])
+def test_variances_that_are_no_numbers_are_refused(
+    method: str, reward: float, feature: float
+) -> None:
+    """Parameters of 1e-190 and 1e190: their squares would be 0, or infinite."""
+    options = {"noise_sd": 0.7 * reward} if method == "moment" else {}
+    with pytest.raises(InputError, match="leaves the range of floating point") as error:
+        fitted(method, reward, (feature, 1.0), **options)
+    assert f"near 1e{'-' if reward < 1 else '+'}1" in str(error.value)
+
+
 def test_task_posteriors_far_from_1() -> None:
     """They are those in units 1; a noise that no digits are left beside is refused."""
     rng = np.random.default_rng(1)

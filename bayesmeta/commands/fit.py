@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesmeta.checks import InputError
-from bayesmeta.commands.table import add_data_options, in_options, naming_options, read_tasks, say
+from bayesmeta.commands.table import (
+    add_data_options,
+    in_options,
+    naming_options,
+    read_tasks,
+    say,
+    say_alike,
+)
 from bayesmeta.display import visible
 
 if TYPE_CHECKING:
@@ -88,6 +95,7 @@ def _fit(options: argparse.Namespace) -> int:
     if not options.json:
         text = rendered(lambda to: print_fit(to, stats, estimate, options.method, in_options))
     if options.plot is None:
+        say_alike(stats)
         say(text)
         return 0
     from bayesmeta.report.figures.tasks import figure_fit
@@ -103,5 +111,6 @@ def _fit(options: argparse.Namespace) -> int:
         say(text if options.json else f"{text}\nwrote {visible(options.plot)}")
 
     writable_folder(options.plot.parent)
+    say_alike(stats)
     write_atomically(options.plot, draw_and_say)
     return 0

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bayesmeta.checks import InputError, real
-from bayesmeta.commands.table import add_data_options, in_options, naming_options, read_tasks, say
+from bayesmeta.commands.table import (
+    add_data_options,
+    in_options,
+    naming_options,
+    read_tasks,
+    say,
+    say_alike,
+)
 from bayesmeta.display import visible
 
 if TYPE_CHECKING:
@@ -124,6 +131,7 @@ def _sample(options: argparse.Namespace) -> int:
         prior = _prior(stats, noise, options)
         places = _places(options)
         notes = _notes(stats, noise, prior)
+        say_alike(stats)
         if notes.conflict:
             print(f"bayesmeta: {visible(notes.conflict)}", file=sys.stderr)
         tree = _draw(stats, noise, prior, settings | {"progressbar": not options.json})

@@ -89,7 +89,9 @@ def read_tasks(options: argparse.Namespace) -> tuple[TaskStatistics, float | Non
         raise InputError(
             f"{options.file} has {len(frame)} rows, fewer than the {stats.dim} features"
         )
-    _look_at_labels(stats, options.task)
+    for label in map(str, stats.tasks or ()):
+        if not label.strip() or "\0" in label:
+            raise InputError(f"column {options.task!r} has the label {label!r}; give tasks a name")
     return stats, noise
 
 
@@ -110,12 +112,11 @@ def _columns(frame: DataFrame, given: list[str]) -> list[str]:
     return names
 
 
-def _look_at_labels(stats: TaskStatistics, column: str) -> None:
-    """Refuse labels that no table can show; say where two differ in what is not seen."""
+def say_alike(stats: TaskStatistics) -> None:
+    """Say where two labels of tasks differ in what is not seen; once nothing can be refused any
+    more, as a refusal is one line."""
     seen: dict[str, str] = {}
     for label in map(str, stats.tasks or ()):
-        if not label.strip() or "\0" in label:
-            raise InputError(f"column {column!r} has the label {label!r}; give tasks a name")
         shown = _as_seen(label)
         if shown in seen:
             note = f"tasks {seen[shown]!a} and {label!a} look the same and are kept apart"

@@ -14,6 +14,9 @@ from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.units import comfortable, exponent, outer
 
+SMALLEST = 1e-290
+"""Of variances: with smaller ones covariances begin to lose digits."""
+
 
 class FeatureUnits(NamedTuple):
     """Powers of two: the unit of rewards, and that of each feature."""
@@ -78,6 +81,8 @@ class FeatureUnits(NamedTuple):
             volume = float(self.theta.sum()) if restricted else 0.0
             value += (volume - self.reward * float(rows.sum())) * math.log(2)
         noise = found.noise_sd
+        for cov in (found.prior.cov, found.raw_cov, found.mean_cov):
+            self._check_variances(cov)
         return found._replace(
             prior=self._prior(found.prior, found.usable),
             raw_cov=squares(found.raw_cov),
@@ -86,6 +91,20 @@ class FeatureUnits(NamedTuple):
             noise_sd=None if noise is None else math.ldexp(noise, self.reward),
             log_likelihood=value,
         )
+
+    def _check_variances(self, cov: Array | None) -> None:
+        """Refuse variances that would vanish, or be infinite, when put back."""
+        inside = np.abs(np.diagonal(cov)) if cov is not None else np.zeros(1)
+        with np.errstate(over="ignore", under="ignore"):
+            back = np.ldexp(inside, 2 * self.theta)
+        lost = (inside > 0) & ~((back >= SMALLEST) & (back < np.inf))
+        if lost.any():
+            theta = float(self.theta[lost][0]) * math.log10(2)
+            raise InputError(
+                f"the estimate leaves the range of floating point: parameters are near "
+                f"1e{theta:+.0f} (rewards by features), and their squares are no numbers; choose "
+                "other units"
+            )
 
     def _prior(self, prior: GaussianPrior, usable: bool) -> GaussianPrior:
         mean, cov = np.ldexp(prior.mean, self.theta), np.ldexp(prior.cov, outer(self.theta))

@@ -185,6 +185,9 @@ def test_labels_that_look_alike_are_kept_apart_and_said(
     text = "\n".join([*LINES, "  ,1,2"])
     assert run("fit", str(written(tmp_path, text)), *MOMENTS) == 2
     assert "has the label '  '" in capsys.readouterr().err
+    text = "\n".join([HEADER, "a,1,0", "a ,1,0"])  # which cannot be used: that alone is said
+    assert run("fit", str(written(tmp_path, text)), *MOMENTS) == 2
+    assert "look the same" not in capsys.readouterr().err
 
 
 @pytest.mark.slow

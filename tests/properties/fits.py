@@ -51,7 +51,7 @@ def fits(
 MOMENTS = ("moment", "moment-clipped", "moment-widened")
 
 
-@holds_for(fits(MOMENTS, (*ORDINARY, "scaled", "extreme"), least=2), weight=8, examples=30)
+@holds_for(fits(MOMENTS, (*ORDINARY, "scaled", "extreme"), least=2), weight=8, examples=25)
 def moments_are_eqs_9_to_11(case: Fitted) -> None:
     """In rational numbers from the rows; the status says whether eq. (11) is a covariance."""
     table = case.table
@@ -139,7 +139,7 @@ def trusted(found: bm.PriorEstimate) -> bool:
     return found.status in (Status.OK, Status.NOT_POSITIVE_DEFINITE, Status.CLIPPED)
 
 
-@holds_for(fits(ALL, ORDINARY, least=2), weight=6, examples=25)
+@holds_for(fits(ALL, ORDINARY, least=2), weight=6, examples=8)
 def order_and_labels_do_not_matter(case: Fitted) -> None:
     """Rows, tasks and features in another order, other labels: the same estimate."""
     table, rng = case.table, np.random.default_rng(case.seed)
@@ -189,7 +189,7 @@ def in_units(draw: st.DrawFn) -> tuple[Fitted, list[float], float]:
     return case, units, draw(often(near, power, of=2))
 
 
-@holds_for(in_units(), weight=6, examples=25)
+@holds_for(in_units(), weight=6, examples=12)
 def units_do_not_matter(case: tuple[Fitted, list[float], float]) -> None:
     """Features and rewards in other units: the same estimate in other units (eq. (12) adds a
     constant, so not moment-widened)."""
@@ -200,7 +200,12 @@ def units_do_not_matter(case: tuple[Fitted, list[float], float]) -> None:
     first = ask(bm.fit_prior, stats_of(table), fitted.noise_sd, method)
     other = Table(table.task, table.rewards * level, table.features * units, "scaled")
     noise = None if fitted.noise_sd is None else fitted.noise_sd * level
-    if abs(math.log10(level)) > 100 or max(abs(math.log10(u)) for u in units) > 100:
+    sizes = [
+        level,
+        *units,
+        *((level / u) ** 0.7 for u in units),
+    ]  # variances within 1e-280 to 1e280
+    if max(abs(math.log10(size)) for size in sizes) > 100:
         second = ask(lambda: bm.fit_prior(stats_of(other), noise, method))
     else:
         second = bm.fit_prior(stats_of(other), noise, method)
@@ -222,7 +227,7 @@ def units_do_not_matter(case: tuple[Fitted, list[float], float]) -> None:
 # ---- Likelihood.
 
 
-@holds_for(fits(("ml", "reml"), (*ORDINARY, "scaled"), least=2), weight=8, examples=30)
+@holds_for(fits(("ml", "reml"), (*ORDINARY, "scaled"), least=2), weight=8, examples=12)
 def likelihood_is_dense_and_no_neighbour_is_higher(case: Fitted) -> None:
     """The value is that of dense matrices at the estimate; none of thirty points near it that has
     status OK is higher."""
@@ -383,7 +388,7 @@ def posterior_is_conditioning(case: Conditioned) -> None:
     np.testing.assert_allclose(stacked[1][0], cov, rtol=1e-12, atol=1e-14 * c * c)
 
 
-@holds_for(fits(("moment-clipped", "ml", "reml"), ORDINARY, least=3), weight=3, examples=15)
+@holds_for(fits(("moment-clipped", "ml", "reml"), ORDINARY, least=3), weight=3, examples=10)
 def task_posteriors_are_conditioning(case: Fitted) -> None:
     """Every task given the estimated prior."""
     table = case.table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -200,7 +201,7 @@ def laws(draw: st.DrawFn) -> Law:
     return Law(kind, given, radius.means, draw(SEEDS))
 
 
-@holds_for(laws(), weight=6, examples=40)
+@holds_for(laws(), weight=6, examples=30)
 def actions_lie_in_their_ball(case: Law) -> None:
     """Draws have the shape that was asked for and stay within the radius; their second moment is
     that of many of them."""
@@ -363,7 +364,7 @@ def constants(draw: st.DrawFn) -> Constants:
     return Constants(found, draw(st.sampled_from(["noise_sd", "prior_max", "horizon", "tasks"])))
 
 
-@holds_for(constants(), weight=4, examples=30)
+@holds_for(constants(), weight=4, examples=25)
 def constants_grow_and_the_command_prints_them(case: Constants) -> None:
     """Each constant is finite; more noise, wider priors, longer tasks never make c_w, tau, f_m or
     f_s smaller; ``bayesmeta theory --json`` prints the same numbers."""
@@ -380,7 +381,9 @@ def constants_grow_and_the_command_prints_them(case: Constants) -> None:
     assert all(math.isfinite(line.value) and line.value >= 0 for line in lines.values())
     assert told["constants"] == {name: line.value for name, line in lines.items()}
     for name, value in case.numbers.items():
-        assert told["regime"][name] == value, (name, value)
+        whole = name in ("dim", "horizon", "tasks")  # 1e+30, as text, is a whole number
+        exact = int(Decimal(str(value))) if whole else value
+        assert told["regime"][name] == exact, (name, value)
     tau = 8 * regime.bounds.radius**2 / regime.bounds.action_min
     tau *= math.log(regime.dim**2 * regime.tasks**2 * regime.horizon)
     assert lines["tau"].value == math.ceil(max(regime.dim, tau))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -49,6 +50,17 @@ class Played(NamedTuple):
         c = scale / stretch
         prior = bm.GaussianPrior(np.array(self.mean) * c, self.cov * c * c)
         return bm.TaskFamily(prior, self.actions.made(stretch), self.noise_sd * scale, self.horizon)
+
+    def restated(self) -> bm.TaskFamily:
+        """In other units; refused only where its sizes are beyond 1e-100 to 1e100."""
+        return self.called(self.family, self.scale, self.stretch)
+
+    def called[**P, R](self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call what may refuse only where sizes are beyond 1e-100 to 1e100."""
+        sizes = (self.scale, self.stretch, self.scale / self.stretch)
+        if all(1e-97 <= size <= 1e97 for size in sizes):  # noise and priors are up to 100
+            return function(*args, **kwargs)
+        return ask(function, *args, **kwargs)
 
 
 class Actions(NamedTuple):
@@ -99,8 +111,9 @@ def played(
     scales = often(
         st.integers(-60, 60).map(lambda k: 2.0**k), st.integers(-300, 300).map(lambda k: 2.0**k)
     )
+    means = reals(-3, 3).map(lambda x: x if abs(x) > 1e-9 else 0.0)  # scales come apart
     return Played(
-        draw(st.lists(reals(-3, 3), min_size=d, max_size=d)),
+        draw(st.lists(means, min_size=d, max_size=d)),
         covariances(draw, d),
         draw(action_sets(d, kinds)),
         draw(positive()),
@@ -114,7 +127,7 @@ def played(
     )
 
 
-@holds_for(played(), weight=4, examples=12)
+@holds_for(played(), weight=4, examples=6)
 def a_simulation_is_its_seed(case: Played) -> None:
     """The same bits again, whatever other agents and runs there are; regret that a plain loop over
     the taken actions finds; errors of a known prior are 0."""
@@ -139,19 +152,19 @@ def a_simulation_is_its_seed(case: Played) -> None:
     np.testing.assert_array_equal(record.relative_regret.values, regret - reference)
 
 
-@holds_for(played(FREE, 2, ("uniform", "finite", "ball")), weight=4, examples=15)
+@holds_for(played(FREE, 2, ("uniform", "finite", "ball")), weight=4, examples=12)
 def a_simulation_has_no_units(case: Played) -> None:
-    """Rewards and actions times powers of two within 1e-90 to 1e90: regret times that of rewards,
-    to rounding; the same actions are taken."""
+    """Rewards and actions times powers of two: regret times that of rewards, to rounding; the same
+    actions are taken."""
     plain = ask(bm.simulate, case.family(), case.agents, tasks=case.tasks, random_seed=case.seed)
-    other = case.family(case.scale, case.stretch)
-    record = ask(bm.simulate, other, case.agents, tasks=case.tasks, random_seed=case.seed)
+    other = case.restated()
+    record = case.called(bm.simulate, other, case.agents, tasks=case.tasks, random_seed=case.seed)
     found = record.regret.values / case.scale
     size = (1 + np.abs(plain.regret.values).max()) * case.horizon
     np.testing.assert_allclose(found, plain.regret.values, rtol=1e-9, atol=1e-9 * size)
 
 
-@holds_for(played(most=1), weight=4, examples=12)
+@holds_for(played(most=1), weight=4, examples=8)
 def ask_and_tell_is_the_simulator(case: Played) -> None:
     """Step by step the choices of ``simulate``, whose regret is what a plain loop finds."""
     family, agent = case.family(), row(case.agents[0])
@@ -179,7 +192,7 @@ def ask_and_tell_is_the_simulator(case: Played) -> None:
         assert abs(lost - expected[n]) <= 1e-10 * size, (n, lost, expected)
 
 
-@holds_for(played(("KTS", "UKTS", "KMTS", "All-MTS")), weight=2, examples=10)
+@holds_for(played(("KTS", "UKTS", "KMTS", "All-MTS")), weight=2, examples=6)
 def summaries_are_means_over_runs(case: Played) -> None:
     """Of total regret over that of KTS, with t intervals: by a plain loop."""
     from scipy.stats import t

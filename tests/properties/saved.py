@@ -78,12 +78,12 @@ def damaged(content: bytes, how: str, place: float) -> bytes:
     return json.dumps(found).encode()
 
 
-@holds_for(saved(), weight=4, examples=20)
+@holds_for(saved(), weight=4, examples=15)
 def a_saved_player_goes_on_to_the_same_bits(saved: Saved) -> None:
     """Saved before any call, at any scale, and loaded: its answers are those of the player that
     was not; damaged files are refused."""
     case, order = saved.case, calls(saved.case)
-    setting = case.family(case.scale, case.stretch).setting(case.tasks)
+    setting = case.restated().setting(case.tasks)
     player = ask(lambda: bm.Player(row(case.agents[0]), setting, random_seed=case.seed))
     stop = saved.stop % len(order)
     rng = np.random.default_rng(case.seed)

@@ -55,7 +55,7 @@ def cell(settings: dict[str, Any], seed: int) -> xr.Dataset:
     return xr.Dataset({"seed": seed % 2**40, "said": str(sorted(settings.items()))})
 
 
-@holds_for(axes(), weight=2, examples=20)
+@holds_for(axes(), weight=2, examples=15)
 def studies_are_plain_loops(case: Axes) -> None:
     """Every cell once, in its place, with the seed of its id."""
     cells = ask(bm.grid, **case.axes)

@@ -172,7 +172,9 @@ def column(draw: st.DrawFn, values: np.ndarray) -> tuple[Any, np.ndarray | None]
 def frames(draw: st.DrawFn, *, odd: int = 3, file: bool = False) -> Framed:
     """One column or so is of an odd type; for a file, no name stands for two columns, and labels
     are of one type."""
-    table = draw(tables(flavours=(*ORDINARY, *ORDINARY, "scaled", "extreme", "broken")))
+    flavours = (*ORDINARY, *ORDINARY, "scaled", "extreme", "broken")
+    enough: dict[str, Any] = {"tasks": (2, 8), "rows": (3, 6), "dims": (1, 3)} if file else {}
+    table = draw(tables(flavours=flavours, **enough))
     names = draw(label_sets(table.tasks, mixed=not file))
     labels = [names[k] for k in table.task]
     series = pd.Series(labels, dtype=object)
@@ -229,7 +231,10 @@ def check_command(
     """The command prints what fit_prior says of the rows that were expected, as strict JSON."""
     if ended.code == 2:
         refuse(ended.error)
-    assert ended.code == 0 and not ended.error, ended
+    assert ended.code == 0, ended
+    if ended.error:
+        assert "look the same and are kept apart" in ended.error, ended
+        assert ended.error.endswith("\n") and ended.error[:-1].isprintable(), ended
     found = json.loads(ended.output, parse_constant=_not_json)
     assert expected is not None, f"printed {found['tasks']} tasks of what is no table of numbers"
     labels, rewards, features = expected
@@ -302,7 +307,7 @@ class Text(NamedTuple):
 
 
 def written(draw: st.DrawFn, value: float) -> str:
-    """A number as people write it; once in a while something that is none."""
+    """A number as people write it."""
     if not math.isfinite(value):
         return draw(st.sampled_from(["nan", "inf", "", "NA", "-inf", "Infinity"]))
     ways = [
@@ -313,13 +318,14 @@ def written(draw: st.DrawFn, value: float) -> str:
         f" {value!r}",
         f"{value!r} ",
     ]
-    return draw(often(st.sampled_from(ways), st.sampled_from([*ways, "1,5", "x", "1e999"]), of=30))
+    return draw(st.sampled_from(ways))
 
 
 @st.composite
 def csv_texts(draw: st.DrawFn) -> Text:
     """What csv.writer writes, and sometimes a field more, a field less, an odd line."""
-    table: Table = draw(tables(flavours=(*ORDINARY, *ORDINARY, "scaled", "broken"), dims=(1, 2)))
+    flavours = (*ORDINARY, *ORDINARY, "scaled", "broken")
+    table: Table = draw(tables(flavours=flavours, tasks=(2, 8), rows=(2, 6), dims=(1, 2)))
     kind = draw(st.sampled_from([texts(), PLAIN, st.integers(0, 12).map(str)]))
     unique = st.lists(kind, min_size=table.tasks, max_size=table.tasks, unique=True)
     names = draw(often(unique, st.just(["1", "01", "1.0", " 1", "a", "A", "NA", "é"]), of=5))
@@ -332,7 +338,8 @@ def csv_texts(draw: st.DrawFn) -> Text:
     end = draw(st.sampled_from(["\n", "\r\n"]))
     writer = csv.writer(out, lineterminator=end, quoting=quoting)
     writer.writerow(header)
-    odd = draw(st.sampled_from([*[""] * 5, "more", "less", "all more", "blank", "comma"]))
+    odds = ["more", "less", "all more", "blank", "comma", "cell"]
+    odd = draw(often(st.just(""), st.sampled_from(odds), of=3))
     place = draw(st.integers(0, len(table.task) - 1))
     for k, (j, reward, row) in enumerate(
         zip(table.task, table.rewards, table.features, strict=True)
@@ -341,6 +348,10 @@ def csv_texts(draw: st.DrawFn) -> Text:
         fields += ["7"] * len(spare)
         if odd == "all more" or (odd == "more" and k == place):
             fields.append(draw(st.sampled_from(["8", "", "z"])))
+        if odd == "cell" and k == place:
+            fields[draw(st.integers(1, 1 + table.dim))] = draw(
+                st.sampled_from(["1,5", "x", "1e999"])
+            )
         if odd == "less" and k == place:
             fields.pop()
         if odd == "blank" and k == place:
@@ -379,7 +390,7 @@ def parsed(case: Text) -> tuple[list[Any], list[float], list[list[float]]] | Non
     return labels, rewards, features.tolist()
 
 
-@holds_for(csv_texts(), weight=8, examples=30)
+@holds_for(csv_texts(), weight=8, examples=12)
 def csv_is_read_as_python_reads_it(case: Text) -> None:
     """``bayesmeta fit`` of a CSV file: the rows of Python's csv module, or one line."""
     with tempfile.TemporaryDirectory() as folder:
@@ -452,7 +463,7 @@ def ordinary_csv() -> str:
     return "\n".join(lines).replace("(", "").replace(")", "") + "\n"
 
 
-@holds_for(option_lists(), weight=6, examples=25)
+@holds_for(option_lists(), weight=6, examples=20)
 def options_of_fit(case: Options) -> None:
     """Strict JSON of finite numbers with a mean that is the oracle's, or one line and no file."""
     with tempfile.TemporaryDirectory() as folder:
