@@ -201,6 +201,7 @@ def test_directions_never_tried() -> None:
     """One direction: (1 - p)^n; two: inclusion and exclusion."""
     assert coupon_failure(1, 0.3, 5) == pytest.approx(0.7**5)
     assert coupon_failure(2, 0.5, 4) == pytest.approx(2 * 0.75**4 - 0.5**4)
+    assert coupon_failure(1, 1.0, 5) == 0 and coupon_failure(2, 1.0, 3) == pytest.approx(0.25)
 
 
 def test_recorded_verdicts_are_those_of_today() -> None:

@@ -45,3 +45,46 @@ def test_estimates_have_t_intervals() -> None:
     point = estimated({}, np.array([1.0, 2.0, 3.0, 4.0]), 10.0, 0.05)
     assert point.left == 2.5 and point.outcome == "holds"
     assert point.high == pytest.approx(2.5 + 3.182446 * np.sqrt(5 / 3) / 2)
+
+
+def test_a_counterexample_says_what_was_found() -> None:
+    """Where, both sides, and only what there is of counts, interval, logarithms; the first of each
+    way to fail."""
+    plain = Point({"d": 2}, 3.0, 1.0)
+    full = Point({"d": 3}, 0.0, -1.0, -0.5, 0.5, (7, 10), logs=True, label="other")
+    found = judge("x", [plain, full, full._replace(where={"d": 4})])
+    assert found.counterexample == {"d": 2, "left": 3.0, "right": 1.0}
+    assert found.others == [
+        {
+            "d": 3,
+            "left": 0.0,
+            "right": -1.0,
+            "logarithms": True,
+            "counts": [7, 10],
+            "interval": [-0.5, 0.5],
+        }
+    ]
+    assert found.why == "3 of 3 points: 3 > 1"
+    assert judge("x", [full]).why == "1 of 1 points: 0 > -1 (logs)"
+
+
+@pytest.mark.parametrize(
+    ("point", "slack", "loose"),
+    [
+        (Point({}, 1.0, 4.0), 0.75, 4.0),
+        (Point({}, -4.0, -1.0), 3.0, 4.0),
+        (Point({}, 0.0, 0.0), 0.0, None),
+        (Point({}, 1.0, 0.0), -math.inf, 0.0),
+        (Point({}, 1.0, math.inf), 1.0, math.inf),
+        (Point({}, math.log(0.5), 0.0, logs=True), 0.5, 2.0),
+        (Point({}, 0.0, 2000.0, logs=True), 1.0, math.exp(700.0)),
+        (Point({}, 0.1, 0.4, 0.0, 0.2, (1, 10)), 0.75, 2.0),
+        (Point({}, 0.1, 0.4, 0.0, 0.2), 0.75, 4.0),
+        (Point({}, 0.1, 0.4, rounding=True), 0.75, None),
+        (Point({}, 0.1, 1.0, vacuous=True), 0.9, None),
+    ],
+)
+def test_slack_and_looseness(point: Point, slack: float, loose: float | None) -> None:
+    """1 - left / right, and right / left where that is a statement about the paper's bound."""
+    assert point.slack == pytest.approx(slack)
+    assert point.loose == (loose if loose is None else pytest.approx(loose))
