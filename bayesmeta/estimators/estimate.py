@@ -50,7 +50,8 @@ class Status(Enum):
         "features to show it; give {noise_sd}, or collect more rows a task"
     )
     NOT_CONVERGED = Advice(
-        "the likelihood still rose when the search was stopped; give a larger {limit}"
+        "the likelihood still rose when the search was stopped, or it has many maxima and a higher "
+        "one may have been missed; give a larger {limit}, or collect more rows a task"
     )
     POSTERIOR = Advice("from a posterior of (mu, Sigma) given all data")
     DIVERGENT = Advice(

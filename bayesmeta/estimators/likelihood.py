@@ -102,7 +102,7 @@ def evaluate(
 
     parts = each(first, packed.chunks)
     logs, quad, s, _, w, squares = (_total([part[i] for part in parts]) for i in range(6))
-    information = _full(w, d)
+    information = full(w, d)
     lower = np.linalg.cholesky(information)
     shift = np.linalg.solve(lower.T, np.linalg.solve(lower, s))  # one step to the best mean
     spread = np.zeros((d, d))
@@ -114,7 +114,7 @@ def evaluate(
         return found
 
     again = each(second, parts)
-    ss, z = (_full(_total([part[i] for part in again]), d) for i in range(2))
+    ss, z = (full(_total([part[i] for part in again]), d) for i in range(2))
     cov = root @ root.T
     value = -0.5 * (packed.steps * math.log(2 * math.pi * variance) + logs + quad - shift @ s)
     noise = quad - shift @ s + np.sum(cov * (information - ss)) - packed.steps
@@ -129,7 +129,7 @@ def evaluate(
 def rounding(energy: float) -> float:
     """The error of a likelihood by rounding, times the noise variance: sums of squares, which are
     taken from the sum of all squared rewards, leave it no more digits."""
-    return 4 * float(np.finfo(float).eps) * energy
+    return float(np.finfo(float).eps) * energy
 
 
 def _total(parts: list) -> Array:  # type: ignore[type-arg]
@@ -155,6 +155,7 @@ def _places(d: int) -> NDArray[np.intp]:
     return place
 
 
-def _full(lower: Array, d: int) -> Array:
-    full: Array = lower[_places(d)]
-    return full + 0.0  # no negative zeros
+def full(lower: Array, d: int) -> Array:
+    """The symmetric matrix of a lower triangle."""
+    matrix: Array = lower[_places(d)]
+    return matrix + 0.0  # no negative zeros

@@ -20,16 +20,20 @@ from bayesmeta.estimators.information import standard_errors
 from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
 from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.estimators.search import LIMIT, Search
-from bayesmeta.estimators.starts import RATIO, End, elsewhere, least_noise
+from bayesmeta.estimators.starts import LOST, End, elsewhere, least_noise
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 
 MARGIN = 1e-7
 """Log-likelihood by which another place must be better than where the usual starts lead."""
+OFTEN = 3
+"""Climbs that must end as high as the estimate, in tables of few facts, to be sure of it."""
 TRIED = 3
 """Other places that are searched to the end, if they promise to be higher."""
 FEW = 100
 """Tasks up to which the search begins at several places."""
+RATIO = 1e8
+"""Signal to noise beyond which the likelihood is computed with few digits."""
 HOPELESS = 1e13
 """Signal to noise beyond which it has none."""
 
@@ -92,10 +96,14 @@ def maximise(
             return Search(packed, mean, cov, noise, begin, free, restricted, each)
 
         best, strays = _from_usual(begun, starts, begin, options.limit)
+        endless, sure = False, True
         if options.thorough and n <= FEW:
             least = least_noise(energy, begin)
-            ends = elsewhere(packed, begin, least, free, restricted)
-            best = _highest(best, strays, ends, begun, least, options.limit)
+            ends, few = elsewhere(packed, begin, least, free, restricted)
+            endless = least < begin and _endless(ends, begun, least)
+            best = _highest(best, strays, ends, begun, least, endless, options.limit)
+            endless = endless or (best is not None and least < begin and best[0].variance <= least)
+            sure = not few or _often(best, ends)
     if best is None:
         raise np.linalg.LinAlgError("no start led anywhere")
     search, iterations, converged = best
@@ -109,7 +117,8 @@ def maximise(
     volume = float(np.linalg.slogdet(change)[1]) if restricted else 0.0
     cov_sd, identified = standard_errors(search, change) if options.errors else (None, True)
     vanishes = search.variance < 1e-6 * begin
-    noiseless = free and (identified or vanishes) and search.rises_without_noise(energy, vanishes)
+    rises = (identified or vanishes) and search.rises_without_noise(energy, vanishes)
+    noiseless = free and (rises or endless)
     return Fit(
         mean=centre + change @ search.point.mean,
         cov=(cov + cov.T) / 2,
@@ -118,7 +127,7 @@ def maximise(
         mean_cov=change @ np.linalg.inv(search.point.information) @ change.T,
         cov_sd=cov_sd,
         iterations=iterations,
-        converged=converged,
+        converged=converged and sure,
         rank=int((values > 0).sum()),
         identified=identified,
         imprecise=bool(values[-1] > RATIO or (ratio > RATIO and not noiseless)),
@@ -163,6 +172,7 @@ def _highest(
     ends: list[End],
     begun: Begun,
     least: float,
+    endless: bool,
     limit: int,
 ) -> Ended | None:
     """The highest of all: another place takes that of ``best`` if it is higher by ``MARGIN``.
@@ -170,18 +180,43 @@ def _highest(
     Likelihoods of less noise than ``least`` have too few digits to be compared; there the same
     covariance counts with that much noise.
     """
-
-    def seen(ended: Ended) -> float:
-        return ended[0].with_noise(max(ended[0].variance, least))
-
-    highest = -math.inf if best is None else seen(best) + MARGIN
+    highest = -math.inf if best is None else best[0].with_noise(max(best[0].variance, least))
     others = [] if best is None else strays
     for end in ends[:TRIED]:
-        if end.value > highest:
+        if end.value > highest + MARGIN:
             with suppress(np.linalg.LinAlgError):
                 others.append(_to_the_end(end, begun, least, limit))
-    other = max(others, key=seen, default=None)
-    return best if other is None or seen(other) <= highest else other
+
+    def sure(ended: Ended) -> float:
+        one = ended[0]
+        return one.with_noise(max(one.variance, least)) - LOST * min(1.0, least / one.variance)
+
+    other = max(others, key=sure, default=None)
+    if best is None or other is None:
+        return best or other
+    if best[0].variance <= least and (endless or other[0].variance <= least):
+        return best  # the likelihood rises to no noise, here as there
+    return other if sure(other) > highest + MARGIN else best
+
+
+def _endless(ends: list[End], begun: Begun, least: float) -> bool:
+    """Whether the likelihood rises without bound as the noise goes to 0.
+
+    If covariances of lower rank fit rewards exactly, it rises by at least half the logarithm of
+    the noise variance for ever, so that it has no maximum, however high others are.
+    """
+    lowest = [end for end in ends if end.variance <= least]
+    for end in lowest[:TRIED]:
+        with suppress(np.linalg.LinAlgError):
+            here = begun(end.root @ end.root.T, end.variance).point
+            if here.noise_gradient < -0.25:
+                return True
+    return False
+
+
+def _often(best: Ended | None, ends: list[End]) -> bool:
+    """Whether several climbs came as high, so that none that was missed is likely to be higher."""
+    return best is not None and sum(end.value > _value(best) - 1e-3 for end in ends) >= OFTEN
 
 
 def _to_the_end(end: End, begun: Begun, least: float, limit: int) -> Ended:

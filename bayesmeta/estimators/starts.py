@@ -11,20 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Array
-from bayesmeta.estimators.likelihood import Packed, rounding, triangle
+from bayesmeta.estimators.likelihood import Packed, full, rounding, triangle
 from bayesmeta.gaussian import lower_root
 from bayesmeta.kernels.ascend import Problem, ascend
 
 STARTS = 40
 """Places from which the likelihood is climbed."""
+MANY = 200
+"""The same where maxima are many."""
 STEPS = 100
 """Steps from each of them at most."""
+SAME = 1e-9
+"""Eigenvalues of a gram that are this part of the largest count as zero."""
 LEAST = 1e-9
 """A climb ends at a step that gains less."""
-LOST = 1e-6
+LOST = 3e-7
 """Errors of the log-likelihood, by rounding, from which on less noise is not tried."""
-RATIO = 1e8
-"""Signal to noise beyond which the likelihood is computed with few digits."""
+RATIO = 1e10
+"""Signal to noise from which on they are, for want of digits of the information, as large."""
 
 
 class End(NamedTuple):
@@ -42,25 +46,23 @@ def least_noise(energy: float, variance: float) -> float:
 
 def elsewhere(
     packed: Packed, variance: float, least: float, free: bool, restricted: bool
-) -> list[End]:
-    """Ends of climbs from ``STARTS`` places, the highest first, without those beyond ``RATIO``.
+) -> tuple[list[End], bool]:
+    """Ends of climbs from many places, the highest first, without those beyond ``RATIO``; and
+    whether tasks have told few numbers, so that maxima are many.
 
     The places are covariances of every size and rank and, where it is free, noise from the first
-    guess down to the ``least``, drawn from a fixed seed: the same for every table.
+    guess down to the ``least``, drawn from a fixed seed: the same for the same table.
     """
     rng, d = np.random.default_rng(0), packed.dim
     (chunk,) = packed.chunks
     problem = Problem(chunk, packed.steps, 0.0 if free else variance, least, restricted)
-    # about the square of a task's theta, in units in which an average gram is 1 / variance
-    most = max(float(np.sum(chunk.moments**2)) / (packed.tasks * d * variance**2), 1.0)
+    table = _Table(packed, variance)
     found = []
-    for _ in range(STARTS):
-        sizes = np.exp(rng.uniform(np.log(1e-2), np.log(10 * most), size=d))
-        sizes[rng.integers(1, d + 1) :] = 1e-4
-        turned, _ = np.linalg.qr(rng.standard_normal((d, d)))
-        x = lower_root((turned * sizes) @ turned.T)[triangle(d)]
-        if free:
-            x = np.append(x, rng.uniform(np.log(least), np.log(variance)))
+    for k in range(MANY if table.few else STARTS):
+        noise = float(np.exp(rng.uniform(np.log(least), np.log(variance)))) if free else variance
+        cov = (table.any, table.without_some, table.between_two)[k % 3 if table.few else 0](rng)
+        x = lower_root(cov + 1e-4 * noise / variance * np.eye(d))[triangle(d)]
+        x = np.append(x, np.log(noise)) if free else x
         value = ascend(problem, x, STEPS, LEAST)
         noise = max(float(np.exp(x[-1])), least) if free else variance
         root = np.zeros((d, d))
@@ -68,4 +70,54 @@ def elsewhere(
         signal = float(np.sum(root**2)) * variance / noise
         if np.isfinite(value) and signal < RATIO:
             found.append(End(value, root, noise))
-    return sorted(found, key=lambda one: -one.value)
+    return sorted(found, key=lambda one: -one.value), table.few
+
+
+class _Table:
+    """Covariances to begin at, made of the tasks of a small table."""
+
+    def __init__(self, packed: Packed, variance: float) -> None:
+        (chunk,), n, d = packed.chunks, packed.tasks, packed.dim
+        # in units in which an average task's gram is the identity, and moments are like thetas
+        self.grams = np.array([full(one, d) for one in chunk.grams.T[:n]]) / variance
+        self.moments = chunk.moments.T[:n] / variance
+        self.most = max(float(np.sum(self.moments**2)) / (n * d), 1.0)
+        values = np.linalg.eigvalsh(self.grams)
+        told = int((values > SAME * values[:, -1:]).sum())
+        self.few = told <= 2 * (d + d * (d + 1) // 2)
+        """whether tasks have told hardly more numbers than there are to be estimated: then nearly
+        every choice of tasks that are fitted exactly has a maximum of its own"""
+
+    def _sizes(self, rng: np.random.Generator, count: int) -> Array:
+        return np.exp(rng.uniform(np.log(1e-2), np.log(10 * self.most), size=count))
+
+    def any(self, rng: np.random.Generator) -> Array:
+        """Of any rank, in any direction."""
+        d = self.grams.shape[1]
+        sizes = self._sizes(rng, d)
+        sizes[rng.integers(1, d + 1) :] = 0.0
+        turned, _ = np.linalg.qr(rng.standard_normal((d, d)))
+        cov: Array = (turned * sizes) @ turned.T
+        return cov
+
+    def without_some(self, rng: np.random.Generator) -> Array:
+        """In the directions that some tasks say nothing of: the mean alone can fit those."""
+        total = np.zeros_like(self.grams[0])
+        rest = np.eye(len(total))
+        for j in rng.permutation(len(self.grams)):
+            total = total + self.grams[j]
+            values, vectors = np.linalg.eigh(total)
+            free = vectors[:, values < SAME * values[-1]]
+            if not free.shape[1]:
+                break
+            rest = free
+            if rng.random() < 0.3:
+                break
+        cov: Array = (rest * self._sizes(rng, rest.shape[1])) @ rest.T
+        return cov
+
+    def between_two(self, rng: np.random.Generator) -> Array:
+        """In the direction in which two tasks differ: both can be fitted exactly."""
+        one, two = rng.choice(len(self.grams), size=2, replace=False)
+        thetas = [np.linalg.pinv(self.grams[j], SAME, True) @ self.moments[j] for j in (one, two)]
+        return np.outer(thetas[0] - thetas[1], thetas[0] - thetas[1]) / 2
