@@ -17,8 +17,8 @@ from bayesmeta.estimators.search import LIMIT, Search
 from bayesmeta.kernels import ascend
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import ROOT, Problem
-from tests.trials.maxima import SAYS_SO, SHORT, fitted, statistics
-from tests.trials.tables import Table, exact, table
+from tests.trials.maxima import SAYS_SO, SHORT, fitted
+from tests.trials.tables import Table, table
 
 HARD = json.loads((ROOT / "analyses/hardening/maxima.json").read_text())["hard"]
 """Tables on which the usual starts fall short, and the best of 50 starts for them."""
