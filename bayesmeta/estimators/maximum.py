@@ -32,6 +32,8 @@ TRIED = 3
 """Other places that are searched to the end, if they promise to be higher."""
 FEW = 100
 """Tasks up to which the search begins at several places."""
+NARROW = 10
+"""Features up to which these are many; with more, climbing from many takes too long."""
 RATIO = 1e8
 """Signal to noise beyond which the likelihood is computed with few digits."""
 HOPELESS = 1e13
@@ -97,7 +99,7 @@ def maximise(
 
         best, strays = _from_usual(begun, starts, begin, options.limit)
         endless, sure = False, True
-        if options.thorough and n <= FEW:
+        if options.thorough and n <= FEW and len(total) <= NARROW:
             least = least_noise(energy, begin)
             ends, few = elsewhere(packed, begin, least, free, restricted)
             endless = least < begin and _endless(ends, begun, least)
