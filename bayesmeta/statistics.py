@@ -94,8 +94,6 @@ class TaskStatistics:
             labels = getattr(self, name)
             if labels is not None:
                 labels = tuple(labels)
-                if name == "features":
-                    labels = tuple(map(str, labels))
                 # 1 and "1" are the same in a table or a file
                 if len(labels) != size or len(set(map(str, labels))) < size:
                     raise InputError(f"{name} must be {size} different labels, got {labels!r:.80}")
@@ -241,7 +239,8 @@ class TaskStatistics:
             if "intercept" in names:
                 raise InputError("there is a feature called 'intercept' already; rename it")
             columns, names = [np.ones(len(frame)), *columns], ["intercept", *names]
-        return cls.from_arrays(labels, values[reward], np.column_stack(columns), names)
+        texts = list(map(str, names))
+        return cls.from_arrays(labels, values[reward], np.column_stack(columns), texts)
 
     def units(self) -> Array:
         """The typical length of each feature; dividing by it makes results free of units."""

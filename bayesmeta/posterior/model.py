@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Advice, InputError, of_type, one_of, real
+from bayesmeta.estimators.restated import check_moderate
 from bayesmeta.posterior.priors import (
     LKJ,
     InverseWishart,
@@ -77,6 +78,7 @@ def check_problem(
                 "each task); give them, or {noise_sd}"
             )
         )
+    check_moderate(stats, noise_sd)
     chosen = default_prior(stats, noise_sd) if prior is None else prior
     if not isinstance(chosen, (LKJ, InverseWishart, KnownCovariance)):
         raise InputError(

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Advice, Array, InputError, one_of, real, renamed, warn, whole
-from bayesmeta.estimators.restated import check_moderate
 from bayesmeta.posterior.diagnostics import Trust, as_attribute, check_draws
 from bayesmeta.posterior.model import (
     Problem,
@@ -107,8 +106,6 @@ def sample_posterior(
     settings = check_settings(
         draws, tune, chains, random_seed, target_accept, cores, nuts_sampler=nuts_sampler
     )
-    if isinstance(stats, TaskStatistics):
-        check_moderate(stats, noise_sd)
     problem = check_problem(stats, noise_sd, prior, model)
     require("pymc", nuts_sampler)
     start = time.perf_counter()

@@ -108,7 +108,7 @@ def test_when_a_likelihood_is_fitted_again(monkeypatch: pytest.MonkeyPatch) -> N
         seen.append((len(stats), variance, restricted, options.start, options.errors))
         return PriorEstimate(answers[len(seen)], Status.OK)
 
-    monkeypatch.setattr(learners, "fit_likelihood", fit)
+    monkeypatch.setattr(learners, "largest_likelihood", fit)
     learner = Likelihood(restricted=False, growth=1.5)
     memory, found = learner.start(SETTING), []
     for task in planted(20):

@@ -184,7 +184,9 @@ def test_which_kernels_compile_anew() -> None:
     file = "bayesmeta/kernels/linalg.py"
     one = next(one for one in mutants(ROOT, file) if one.function == "upper_root")
     assert code.is_compiled(one)
-    assert code.affected(one) == {f"{file}:upper_root", "bayesmeta/estimators/moments.py:usable"}
+    climbs = {f"bayesmeta/kernels/ascend.py:{name}" for name in ("ascend", "height")}
+    users = {"bayesmeta/estimators/moments.py:usable", *climbs}
+    assert code.affected(one) == {f"{file}:upper_root", *users}
     assert "bayesmeta/agents/learners.py:Moments.estimate" in code.callers(one)
     outside = next(one for one in mutants(ROOT, file) if not one.function)
     assert code.is_compiled(outside) and code.affected(outside) == set(code.kernels)
