@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, one_of, real, whole
+from bayesmeta.checks import Advice, Array, InputError, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.noise import pooled_variance
@@ -22,6 +22,9 @@ from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.linalg import has_full_rank, upper_root
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.theory.constants import widening_constant
+
+LONGEST = 10**12
+"""Steps of a task: the kernel of eq. (12) multiplies them by tasks and features, in 64 bits."""
 
 
 class MomentState(NamedTuple):
@@ -272,7 +275,10 @@ def _spread(gap: Array, inverse: Array, variance: float, doubt: float) -> Array 
 def _horizon(horizon: int | None) -> int:
     if horizon is None:
         raise InputError("moment-widened needs horizon, the number of steps of a task (T)")
-    return whole("horizon", horizon, least=1)
+    steps = whole("horizon", horizon, least=1)
+    if steps > LONGEST:
+        raise InputError(Advice("{horizon} must be at most {most}", most=f"{LONGEST:,}"))
+    return steps
 
 
 def chosen_widening(

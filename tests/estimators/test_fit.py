@@ -486,6 +486,14 @@ def test_shrunken_estimates_are_eq_4() -> None:
         ({"method": "magic"}, "unknown method 'magic'"),
         ({"noise_sd": -1.0}, "noise_sd must be greater than 0"),
         ({"method": "moment-widened"}, "needs horizon"),
+        (
+            {"method": "moment-widened", "horizon": 10**30, "widening": 1.0},
+            "horizon must be at most",
+        ),
+        (
+            {"method": "moment-widened", "horizon": 2**62, "widening": 1.0},
+            "horizon must be at most",
+        ),
         ({"method": "moment-widened", "horizon": 5}, "theoretical c_w needs bounds"),
         ({"method": "split"}, "split takes a pair"),
         ({"method": "gls", "cov": np.eye(5)}, "cov must have shape"),

@@ -408,7 +408,7 @@ def task_posteriors_are_conditioning(case: Fitted) -> None:
         assert np.abs(covs[j] - spread).max() <= slack
 
 
-@holds_for(fits(("split",), ORDINARY, least=4), weight=2, examples=15)
+@holds_for(fits(("split",), ORDINARY, least=5), weight=3, examples=15)
 def split_is_a_cross_covariance(case: Fitted) -> None:
     """Against np.cov of the least squares of two halves."""
     table, place = case.table, np.zeros(len(case.table.task), dtype=int)

@@ -67,7 +67,9 @@ def settings(draw: st.DrawFn) -> tuple[dict[str, Any], bool]:
     """Some of the sampler's arguments, and whether they can be used."""
     found: dict[str, Any] = {}
     good = True
-    for name in draw(st.lists(st.sampled_from([*WHOLE, "target_accept", "words"]), max_size=3)):
+    for name in draw(
+        st.lists(st.sampled_from([*WHOLE, "target_accept", "words"]), max_size=3, unique=True)
+    ):
         if name == "words":
             word = draw(st.sampled_from(["model", "nuts_sampler"]))
             right = {"model": ["fused", "collapsed", "centred"], "nuts_sampler": ["nutpie", "pymc"]}

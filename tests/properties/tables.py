@@ -273,7 +273,7 @@ def _not_json(word: str) -> Any:
     raise AssertionError(f"{word} is not JSON")
 
 
-@holds_for(frames(odd=8, file=True), weight=2, examples=12)
+@holds_for(frames(odd=8, file=True), weight=4, examples=12)
 def parquet_is_read_as_written(case: Framed) -> None:
     """``bayesmeta fit`` of a Parquet file: pandas' values, or one line."""
     with tempfile.TemporaryDirectory() as folder:
