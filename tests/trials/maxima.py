@@ -156,8 +156,8 @@ def summary(references: list[dict[str, Any]], fits: list[dict[str, Any]]) -> dic
             "short_in_silence": silent,
             "short_and_said": len(said),
             "largest_error_of_the_value": error,
-            "seconds_of_a_fit": float(
-                np.mean([one[name]["seconds"] for one in fits if "seconds" in one[name]])
+            "median_seconds_of_a_fit": float(
+                np.median([one[name]["seconds"] for one in fits if "seconds" in one[name]])
             ),
         }
     out["short"] = len(out["fit"]["short_in_silence"])
