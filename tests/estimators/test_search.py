@@ -15,6 +15,7 @@ from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
 from bayesmeta.estimators.maximum import Options, maximise
 from bayesmeta.estimators.search import LIMIT, Search
 from bayesmeta.kernels import ascend
+from bayesmeta.kernels.estep import EachTask, Parameters, estep
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import ROOT, Problem
 from tests.trials.maxima import SAYS_SO, SHORT, fitted, statistics
@@ -87,45 +88,36 @@ def test_a_start_near_the_end_saves_steps() -> None:
     assert far.value < scratch.value - 1
 
 
-def test_refits_begin_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A learner hands its estimate on to its next fit, which asks for no other starts."""
-    asked: list[Options] = []
+def test_agents_keep_to_the_usual_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They fit often and know the noise; ``fit_prior`` looks elsewhere, too."""
 
-    def spy(
-        stats: TaskStatistics, variance: float, restricted: bool, options: Options
-    ) -> bm.PriorEstimate:
-        asked.append(options)
-        return maximum.fit_likelihood(stats, variance, restricted, options)
+    def looked(*_: object) -> None:
+        raise AssertionError("looked elsewhere")
 
-    monkeypatch.setattr(learners, "fit_likelihood", spy)
+    monkeypatch.setattr(maximum, "elsewhere", looked)
     setting, rng = bm.paper_family(dim=2).setting(10), np.random.default_rng(0)
     learner = bm.agents.Likelihood()
-    memory, found = learner.start(setting), []
-    for _ in range(5):
+    memory = learner.start(setting)
+    for _ in range(3):
         rows = rng.standard_normal((6, 2))
         rewards = rows @ rng.standard_normal(2) + rng.standard_normal(6)
         memory = learner.observe(
             memory, learners.Finished(rows.T @ rows, rows.T @ rewards, 6, float(rewards @ rewards))
         )
-        found.append(learner.estimate(memory, setting, rng).prior)
-    assert len(asked) == 4 and asked[0].start is None
-    for options, before in zip(asked[1:], found[1:], strict=False):
-        assert options.start is not None
-        np.testing.assert_array_equal(options.start[0], before.mean)
-        np.testing.assert_array_equal(options.start[1], before.cov)
-    assert not any(options.thorough for options in asked)
+        found = learner.estimate(memory, setting, rng)
+    assert found.status in (bm.Status.OK, bm.Status.BOUNDARY)
+    with pytest.raises(AssertionError, match="looked elsewhere"):
+        bm.fit_prior(Problem(1, 2, 5).stats, 1.0)
 
 
 @pytest.mark.parametrize("dim", [1, 4, 5, 9])
 def test_determinants_do_not_overflow(dim: int) -> None:
     """log|I + tau L'VL| where the determinant itself is beyond 1e308."""
-    n = 3
-    stats = TaskStatistics(
-        np.tile(np.eye(dim), (n, 1, 1)), np.zeros((n, dim)), np.full(n, dim), np.zeros(n)
-    )
-    point = evaluate(pack(stats, np.eye(dim)), np.zeros(dim), 1e35 * np.eye(dim), 1.0, False)
-    each = dim * (math.log(2 * math.pi) + 2 * math.log(1e35))
-    assert point.value == pytest.approx(-0.5 * n * each, rel=1e-12)
+    n, none = 3, np.empty((0, 0))
+    stats = TaskStatistics(np.tile(np.eye(dim), (n, 1, 1)), np.zeros((n, dim)))
+    (chunk,) = pack(stats, np.eye(dim)).chunks
+    sums = estep(chunk, Parameters(np.zeros(dim), 1e35 * np.eye(dim), 1.0), EachTask(none, none))
+    assert sums.logs == pytest.approx(n * dim * 2 * math.log(1e35), rel=1e-12)
 
 
 @pytest.mark.parametrize("restricted", [True, False])
@@ -163,4 +155,5 @@ def test_noise_below_the_least_is_not_tried() -> None:
     x, gradient = np.array([1.0, 0.0, 1.0, math.log(1e-3)]), np.zeros(4)
     value = ascend.height(problem, x, gradient)
     x[3] = math.log(1e-9)
-    assert ascend.height(problem, x, gradient) == value and gradient[3] == 0.0
+    assert ascend.height(problem, x, gradient) == pytest.approx(value, rel=1e-12)
+    assert gradient[3] == 0.0
