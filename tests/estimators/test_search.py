@@ -1,0 +1,147 @@
+"""The search for the largest likelihood, and what it climbs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import bayesmeta as bm
+from bayesmeta.agents import learners
+from bayesmeta.estimators import maximum
+from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
+from bayesmeta.estimators.maximum import Options, maximise
+from bayesmeta.estimators.search import LIMIT, Search
+from bayesmeta.kernels import ascend
+from bayesmeta.kernels.estep import EachTask, Parameters, estep
+from bayesmeta.statistics import TaskStatistics
+from tests.helpers import Problem
+from tests.trials.maxima import fitted, statistics
+from tests.trials.tables import Table, exact
+
+
+def nearly_noiseless(seed: int) -> Table:
+    """Six tasks of two rows each and three features, told by REML."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.standard_normal((2, 3)) for _ in range(6)]
+    rewards = [a @ rng.standard_normal(3) + 0.001 * rng.standard_normal(2) for a in rows]
+    return Table(rows, rewards, None, True)
+
+
+def test_a_higher_maximum_is_found() -> None:
+    """Less noise and another covariance: 1.69 above where the usual starts end."""
+    made = nearly_noiseless(16)
+    found, usual = fitted(made), fitted(made, thorough=False)
+    assert usual["value"] < -8.05
+    assert found["value"] == pytest.approx(-6.369082867, abs=1e-6)
+    assert found["status"] == "BOUNDARY" and found["noise_sd"] == pytest.approx(0.0391, abs=1e-4)
+
+
+def test_a_likelihood_that_rises_to_no_noise_is_said_to() -> None:
+    """The usual starts end at a maximum 1.55 lower, which has noise, and it looked like one."""
+    made = nearly_noiseless(7)
+    found, usual = fitted(made), fitted(made, thorough=False)
+    assert usual["status"] == "BOUNDARY" and usual["noise_sd"] > 0.2
+    assert found["status"] == "NO_NOISE" and found["value"] > usual["value"] + 1.5
+    prior = bm.fit_prior(statistics(made)).prior
+    values = [exact(made, prior.cov, found["noise_sd"] ** 2 * part) for part in (1.0, 0.1, 1e-3)]
+    assert values[0] - 1e-6 < values[1] < values[2] + 1e-6
+
+
+def test_a_singular_start_is_left() -> None:
+    """Gradients in a root vanish where Sigma is singular: the search steps off on purpose."""
+    made = Problem(3, 2, 30)
+    stats, _ = made.stats.centred()
+    packed, mean = pack(stats, np.eye(2)), np.zeros(2)
+    with in_threads(1) as each:
+        ends = []
+        for cov in (np.eye(2), np.diag([1.0, 0.0]), np.zeros((2, 2))):
+            search = Search(packed, mean, cov, 1.0, 1.0, False, True, each)
+            _, arrived = search.climb(LIMIT)
+            assert arrived
+            ends.append(search.point.value)
+            assert np.linalg.eigvalsh(search.cov)[0] > 0.1
+    np.testing.assert_allclose(ends, ends[0], atol=1e-9)
+
+
+def test_a_start_near_the_end_saves_steps() -> None:
+    """With more than 100 tasks one search is made, and it begins where it is told to."""
+    made = Problem(2, 3, 150)
+    scratch = maximise(made.stats, 1.0, True, Options())
+    warm = maximise(made.stats, 1.0, True, Options(start=(scratch.mean, scratch.cov)))
+    assert warm.iterations < scratch.iterations
+    assert warm.value == pytest.approx(scratch.value, abs=1e-9)
+    far = maximise(made.stats, 1.0, True, Options(start=(scratch.mean, 1e6 * scratch.cov), limit=1))
+    assert far.value < scratch.value - 1
+
+
+def test_agents_keep_to_the_usual_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They fit often and know the noise; ``fit_prior`` looks elsewhere, too."""
+
+    def looked(*_: object) -> None:
+        raise AssertionError("looked elsewhere")
+
+    monkeypatch.setattr(maximum, "elsewhere", looked)
+    setting, rng = bm.paper_family(dim=2).setting(10), np.random.default_rng(0)
+    learner = bm.agents.Likelihood()
+    memory = learner.start(setting)
+    for _ in range(3):
+        rows = rng.standard_normal((6, 2))
+        rewards = rows @ rng.standard_normal(2) + rng.standard_normal(6)
+        memory = learner.observe(
+            memory, learners.Finished(rows.T @ rows, rows.T @ rewards, 6, float(rewards @ rewards))
+        )
+        found = learner.estimate(memory, setting, rng)
+    assert found.status in (bm.Status.OK, bm.Status.BOUNDARY)
+    with pytest.raises(AssertionError, match="looked elsewhere"):
+        bm.fit_prior(Problem(1, 2, 5).stats, 1.0)
+
+
+@pytest.mark.parametrize("dim", [1, 4, 5, 9])
+def test_determinants_do_not_overflow(dim: int) -> None:
+    """log|I + tau L'VL| where the determinant itself is beyond 1e308."""
+    n, none = 3, np.empty((0, 0))
+    stats = TaskStatistics(np.tile(np.eye(dim), (n, 1, 1)), np.zeros((n, dim)))
+    (chunk,) = pack(stats, np.eye(dim)).chunks
+    sums = estep(chunk, Parameters(np.zeros(dim), 1e35 * np.eye(dim), 1.0), EachTask(none, none))
+    assert sums.logs == pytest.approx(n * dim * 2 * math.log(1e35), rel=1e-12)
+
+
+@pytest.mark.parametrize("restricted", [True, False])
+@pytest.mark.parametrize("dim", [1, 3])
+def test_climbs_see_the_same_likelihood(dim: int, restricted: bool) -> None:
+    """The compiled value and gradient are those of ``evaluate``; a climb ends at a maximum."""
+    made = Problem(4, dim, 12)
+    stats, _ = made.stats.centred()
+    packed = pack(stats, np.eye(dim))
+    rng, lower = np.random.default_rng(0), np.tril_indices(dim)
+    root, variance = np.tril(rng.standard_normal((dim, dim))), 0.7
+    point = evaluate(packed, np.zeros(dim), root, variance, restricted)
+    slope = 2 * (point.gradient @ root)[lower]
+    for free in (True, False):
+        problem = ascend.Problem(
+            packed.chunks[0], packed.steps, 0.0 if free else variance, 1e-9, restricted
+        )
+        x = np.append(root[lower], math.log(variance)) if free else root[lower].copy()
+        gradient = np.zeros(len(x))
+        assert ascend.height(problem, x, gradient) == pytest.approx(point.value, rel=1e-12)
+        exact_slope = np.append(slope, point.noise_gradient) if free else slope
+        np.testing.assert_allclose(gradient, exact_slope, rtol=1e-9, atol=1e-9)
+        value = ascend.ascend(problem, x, 200, 1e-13)
+        assert value > point.value + 0.1
+        assert ascend.height(problem, x, gradient) == value
+        np.testing.assert_allclose(gradient, 0, atol=1e-4)
+
+
+def test_noise_below_the_least_is_not_tried() -> None:
+    """A climb keeps to noise at which the likelihood has its digits."""
+    made = Problem(4, 2, 12)
+    stats, _ = made.stats.centred()
+    packed = pack(stats, np.eye(2))
+    problem = ascend.Problem(packed.chunks[0], packed.steps, 0.0, 1e-3, True)
+    x, gradient = np.array([1.0, 0.0, 1.0, math.log(1e-3)]), np.zeros(4)
+    value = ascend.height(problem, x, gradient)
+    x[3] = math.log(1e-9)
+    assert ascend.height(problem, x, gradient) == pytest.approx(value, rel=1e-12)
+    assert gradient[3] == 0.0
