@@ -112,8 +112,9 @@ def test_units_do_not_matter_to_any_row(
 @pytest.mark.slow
 def test_a_posterior_has_no_units() -> None:
     """HB-TS draws in the units that tasks are played in: the same bits at 2^280 and at 2^-280. In
-    units 1 a sampler walks elsewhere, to a posterior of the same size."""
-    row = replace(ROSTER["HB-mean-TS"], learner=bm.agents.Posterior(average=True, draws=100))
+    units 1 a sampler walks elsewhere, to the same posterior of the first task's data; from then on
+    other choices are made. (In four seeds the two differed by 7% at most.)"""
+    row = replace(ROSTER["HB-mean-TS"], learner=bm.agents.Posterior(average=True, draws=1000))
     plain, large, small = (
         {
             "regret": found["regret"] / c,
@@ -121,14 +122,14 @@ def test_a_posterior_has_no_units() -> None:
             "covariance_error": found["covariance_error"] / c / c,
         }
         for c in (1.0, 2.0**280, 2.0**-280)
-        for found in [simulate_run(family(c), [row], tasks=4)]
+        for found in [simulate_run(family(c), [row], tasks=3)]
     )
     for name in ("regret", "mean_error"):
         np.testing.assert_array_equal(large[name], small[name], name)
     for name, values in plain.items():
         np.testing.assert_allclose(large[name][0, 0], values[0, 0], rtol=1e-12, err_msg=name)
     for name in ("mean_error", "covariance_error"):
-        np.testing.assert_allclose(large[name], plain[name], rtol=0.5, err_msg=name)
+        np.testing.assert_allclose(large[name][0, 1], plain[name][0, 1], rtol=0.25, err_msg=name)
 
 
 @pytest.mark.parametrize("ball", [False, True])

@@ -137,7 +137,8 @@ def product_trace(level: Level, three: bool = False) -> list[Point]:
         d = where["d"]
         a, b = (positive(rng, d, rank=max(1, d // 2)) for _ in range(2))
         if where["case"] % 2 and d > 1:  # B in the null space of A
-            away = np.linalg.svd(a)[0][:, max(1, d // 2) :]
+            rest = d - max(1, d // 2)
+            away = np.linalg.qr((np.eye(d) - np.linalg.pinv(a) @ a)[:, :rest])[0]
             b = away @ positive(rng, away.shape[1]) @ away.T
         product = a @ b @ positive(rng, d) if three else a @ b
         scale = float(np.abs(a).max() * np.abs(b).max())

@@ -22,8 +22,8 @@ QUICK = Level(quick=True, seed=0, size=BUDGET / POINTS)
 WHOLE = ("points", "undecided", "vacuous", "logs", "labels")
 """Which of the numbers are counts."""
 ROUNDING, TINY = 1e-6, 1e-9
-"""What is smaller counts as 0: gaps of identities, which are rounding and another number on another
-machine, and all else."""
+"""What is smaller counts as 0: gaps of identities and logarithms of ratios that are 1, which are
+rounding and another number on another machine; and all else."""
 
 
 def numbers(points: list[Point]) -> dict[str, float]:
@@ -35,7 +35,11 @@ def numbers(points: list[Point]) -> dict[str, float]:
         "logs": sum(point.logs for point in points),
         "labels": len({point.label for point in points}),
         "gaps": _total((point.left for point in points if point.rounding), ROUNDING),
-        "left": _total(point.left for point in points if not point.rounding),
+        "left": math.fsum(
+            _scaled(float(point.left), ROUNDING if point.logs else TINY)
+            for point in points
+            if not point.rounding
+        ),
         "right": _total(point.right for point in points),
         "low": _total(point.low for point in points if point.low is not None),
         "high": _total(point.high for point in points if point.high is not None),
