@@ -42,15 +42,19 @@ bench: setup  ## measure speed as ratios, and record them in benchmarks/
 
 fuzz: setup  ## hold 6,000 random inputs to the rule "right, or refused in one line", and record it
 	$(PYTHON) -m tests.trials.fuzz
+	$(PYTHON) analyses/hardening/report.py
 
 soak: setup  ## kill, fill disks and cut workers for ten minutes, compare bytes, and record it
 	$(PYTHON) -m tests.trials.soak
+	$(PYTHON) analyses/hardening/report.py
 
 mutants: setup  ## break the code in 320 places, see which tests notice, and record it (half an hour)
 	$(PYTHON) -m tests.trials.mutants
+	$(PYTHON) analyses/hardening/report.py
 
 maxima: setup  ## compare likelihoods with the best of 50 starts on 2,000 small tables, and record it
 	$(PYTHON) -m tests.trials.maxima
+	$(PYTHON) analyses/hardening/report.py
 
 record: setup  ## run the recorded studies again and write analyses/ (two hours)
 	for study in figure1 figure1-bayes figure1-few figure1-fair figure1-orderings figure1-ids figure1-definiteness estimators calibration calibration-adaptive bayes-vs-moment bayes-vs-moment-fits bayes-vs-moment-priors theorems-ts theorems-ids theorems-horizon theorems-dim theorems-dim-radius; do \

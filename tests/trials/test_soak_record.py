@@ -1,8 +1,9 @@
-"""What the soak compares can differ."""
+"""The soak's record is held to account, and what it compares can differ."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 
 import h5py
@@ -10,7 +11,20 @@ import pytest
 
 import bayesmeta as bm
 from tests.runner.example_cells import small_study
-from tests.trials.soak import differences, fingerprint
+from tests.trials.soak import RECORD, differences, fingerprint
+
+
+def test_the_recorded_soak() -> None:
+    """A hundred kills at least, of every kind, and nothing wrong after any."""
+    found = json.loads(RECORD.read_text())
+    assert found["failures"] == []
+    assert found["kills"] >= 100 and found["kills"] == sum(found["kinds"].values())
+    for name in ("SIGKILL", "SIGTERM", "SIGINT"):
+        assert any(kind.startswith(f"{name} to a") for kind in found["kinds"])
+    assert found["kinds"]["SIGKILL to a worker"] > 0
+    assert any("Dask" in kind for kind in found["kinds"])
+    assert found["disks filled"] > 0 and found["resumes"] > 0
+    assert found["comparisons"] >= found["chains"] > 0
 
 
 @pytest.fixture
