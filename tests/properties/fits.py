@@ -151,13 +151,19 @@ def order_and_labels_do_not_matter(case: Fitted) -> None:
     stats = TaskStatistics.from_arrays(labels[other.task], other.rewards, other.features)
     second = bm.fit_prior(stats, case.noise_sd, case.method, **extra)
     back = np.argsort(columns)
-    same_estimate(first, second, second.prior.mean[back], second.prior.cov[np.ix_(back, back)])
+    cov = second.prior.cov[np.ix_(back, back)]
+    same_estimate(first, second, second.prior.mean[back], cov, likelihood_fit(case.method))
 
 
 def same_estimate(
-    first: bm.PriorEstimate, second: bm.PriorEstimate, mean: np.ndarray, cov: np.ndarray
+    first: bm.PriorEstimate,
+    second: bm.PriorEstimate,
+    mean: np.ndarray,
+    cov: np.ndarray,
+    searched: bool,
 ) -> None:
-    """The same prior where it is determined; the same likelihood in any case."""
+    """The same prior where it is determined, to fewer digits where a likelihood was ``searched``;
+    the same likelihood in any case."""
     compared = False
     if first.log_likelihood is not None:
         assert second.log_likelihood is not None
@@ -170,7 +176,7 @@ def same_estimate(
         return
     assert first.status is second.status
     scale = np.sqrt(np.diag(np.abs(first.prior.cov))) + np.abs(first.prior.mean) + 1e-9
-    slack = 2e-3 if first.log_likelihood is not None else 1e-8
+    slack = 2e-3 if searched else 1e-8
     assert (np.abs(first.prior.mean - mean) <= slack * scale).all(), (first, second)
     assert (np.abs(first.prior.cov - cov) <= slack * scale[:, None] * scale).all(), (first, second)
 
@@ -221,7 +227,7 @@ def units_do_not_matter(case: tuple[Fitted, list[float], float]) -> None:
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         mean, cov = second.prior.mean * ratio, second.prior.cov * ratio[:, None] * ratio
     assert np.isfinite(mean).all() and np.isfinite(cov).all(), second
-    same_estimate(first, second, mean, cov)
+    same_estimate(first, second, mean, cov, likelihood_fit(method))
 
 
 # ---- Likelihood.
@@ -303,7 +309,8 @@ def gls_is_dense(case: tuple[Fitted, Any, np.ndarray | None]) -> None:
     assert found.noise_sd is not None and found.mean_cov is not None
     variance = found.noise_sd**2
     info, total = oracles.information(fitted.table, cov, variance)
-    slack = 1e-12 * np.linalg.cond(info)
+    signal = max(float(np.trace(gram @ cov)) for gram in stats.gram) / variance
+    slack = (1e-12 + 1e-15 * signal) * np.linalg.cond(info)  # 1/variance is taken from itself
     errors = np.sqrt(np.diag(np.linalg.inv(info)))
     mean = np.linalg.solve(info, total)
     assert (np.abs(found.prior.mean - mean) <= slack * (errors + np.abs(mean).max())).all()

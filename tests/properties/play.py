@@ -166,8 +166,12 @@ def a_simulation_has_no_units(case: Played) -> None:
 
 @holds_for(played(most=1), weight=4, examples=8)
 def ask_and_tell_is_the_simulator(case: Played) -> None:
-    """Step by step the choices of ``simulate``, whose regret is what a plain loop finds."""
+    """Step by step the choices of ``simulate``, whose regret is what a plain loop finds. Where a
+    search for a likelihood ends depends on the last bits of rewards, in the eighth digit, and any
+    point of a whole ball may be taken."""
     family, agent = case.family(), row(case.agents[0])
+    whole, learner = isinstance(family.actions, bm.WholeBall), agent.learner
+    slack = 1e-6 if whole and isinstance(learner, bm.agents.Likelihood) else 1e-10
     record = ask(bm.simulate, family, agent, tasks=case.tasks, random_seed=case.seed)
     seed = cell_seed(case.seed, "run=0")
     player = bm.Player(agent, family.setting(case.tasks), random_seed=seed)
@@ -189,7 +193,7 @@ def ask_and_tell_is_the_simulator(case: Played) -> None:
             player.tell(float(taken @ task.theta) + family.noise_sd * task.noise[step])
         player.end_task()
         size = 1 + float(np.abs(task.theta).sum()) * family.actions.radius * case.horizon
-        assert abs(lost - expected[n]) <= 1e-10 * size, (n, lost, expected)
+        assert abs(lost - expected[n]) <= slack * size, (n, lost, expected)
 
 
 @holds_for(played(("KTS", "UKTS", "KMTS", "All-MTS")), weight=2, examples=6)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import math
 import os
 import platform
 import signal
@@ -70,7 +71,10 @@ def fitted(made: tables.Table, thorough: bool = True) -> dict[str, Any]:
         return {"status": "REFUSED", "why": str(error)}
     seconds = time.perf_counter() - started
     assert found.noise_sd is not None and found.log_likelihood is not None
-    value = tables.exact(made, found.prior.cov, found.noise_sd**2)
+    try:
+        value = tables.exact(made, found.prior.cov, found.noise_sd**2)
+    except ValueError:  # less noise than the covariance has lost by rounding: no density
+        value = -math.inf
     return {
         "status": found.status.name,
         "value": value,
