@@ -176,7 +176,7 @@ def one_of(name: str, value: Any, choices: Iterable[str]) -> str:
     import difflib
 
     words = list(choices)
-    if value not in words:
+    if not isinstance(value, str) or value not in words:
         folded = {word.casefold(): word for word in words}
         near = difflib.get_close_matches(str(value).casefold(), folded, n=1, cutoff=0.5)
         hint = f"; did you mean {folded[near[0]]!r}?" if near else ""

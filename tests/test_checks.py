@@ -131,6 +131,9 @@ def test_one_of_suggests_the_nearest() -> None:
         one_of("colour", "gren", ["red", "green"])
     with pytest.raises(InputError, match=r"unknown colour 'x' \(choose from red, green\)"):
         one_of("colour", "x", ["red", "green"])
+    for no_word in (np.array(["red", "green"]), 1, None, ["red"]):
+        with pytest.raises(InputError, match="unknown colour"):
+            one_of("colour", no_word, ["red", "green"])
 
 
 def test_input_error_is_a_value_error() -> None:

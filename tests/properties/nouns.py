@@ -382,7 +382,7 @@ def constants_grow_and_the_command_prints_them(case: Constants) -> None:
     assert told["constants"] == {name: line.value for name, line in lines.items()}
     for name, value in case.numbers.items():
         whole = name in ("dim", "horizon", "tasks")  # 1e+30, as text, is a whole number
-        exact = int(Decimal(str(value))) if whole else value
+        exact = int(Decimal(str(value))) if whole else float(value)
         assert told["regime"][name] == exact, (name, value)
     tau = 8 * regime.bounds.radius**2 / regime.bounds.action_min
     tau *= math.log(regime.dim**2 * regime.tasks**2 * regime.horizon)
