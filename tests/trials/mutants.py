@@ -156,12 +156,13 @@ class Trial:
         return {**fields, "target": plan.target_of(mutant.file)}
 
     def result_of(self, mutant: Mutant) -> dict[str, Any] | None:
-        """Of this run or a former one; what survived is asked again where tests are new."""
+        """Of this run or a former one of the same file; what survived is asked again where tests are
+        new."""
         place = self.results / f"{mutant.draw(0)[:24]}.json"
         if not place.exists():
             return None
         found: dict[str, Any] = json.loads(place.read_text())
-        same = found["source"] == self.source and found["id"] == mutant.id
+        same = found["source"] == digest([self.root / mutant.file]) and found["id"] == mutant.id
         old = found["result"] == "survived" and found["tests"] != self.tests
         return None if old or not same else found
 
@@ -175,7 +176,8 @@ class Trial:
             found = self._stages(mutant, tree)
         finally:
             shutil.rmtree(tree, ignore_errors=True)
-        done = {"source": self.source, "tests": self.tests, "seconds": time.monotonic() - start}
+        own = digest([self.root / mutant.file])
+        done = {"source": own, "tests": self.tests, "seconds": time.monotonic() - start}
         place = self.results / f"{mutant.draw(0)[:24]}.json"
         place.with_suffix(".new").write_text(json.dumps({**self.row(mutant), **found, **done}))
         place.with_suffix(".new").rename(place)
