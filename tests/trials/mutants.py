@@ -156,8 +156,8 @@ class Trial:
         return {**fields, "target": plan.target_of(mutant.file)}
 
     def result_of(self, mutant: Mutant) -> dict[str, Any] | None:
-        """Of this run or a former one of the same file; what survived is asked again where tests are
-        new."""
+        """Of this run or a former one of the same file; what survived is asked again where tests
+        are new."""
         place = self.results / f"{mutant.draw(0)[:24]}.json"
         if not place.exists():
             return None
