@@ -13,6 +13,7 @@ import numpy as np
 
 from bayesmeta.checks import Array, InputError, array, covariance, one_of, real, whole
 from bayesmeta.kernels.draw import uniform_ball
+from bayesmeta.units import check_size
 
 Redraw = Literal["step", "task"]
 _FIXED = "actions are fixed within a task, so exploration steps are not independent draws"
@@ -57,7 +58,8 @@ class _Law(ABC):
     def __post_init__(self) -> None:
         whole("dim", self.dim, least=1)
         whole("count", self.count, least=1)
-        object.__setattr__(self, "radius", real("radius", self.radius, above=0.0))
+        radius = check_size("radius", real("radius", self.radius, above=0.0))
+        object.__setattr__(self, "radius", radius)
         one_of("redraw", self.redraw, ("step", "task"))
 
     def _sets(self, horizon: int) -> int:
@@ -320,6 +322,7 @@ class FiniteSet:
         actions = array("actions", self.actions, (None, None))
         if actions.size == 0:
             raise InputError("actions is empty; give at least one action")
+        check_size("the largest entry of actions", float(np.abs(actions).max()))
         object.__setattr__(self, "actions", actions)
 
     @property
@@ -394,7 +397,8 @@ class WholeBall:
 
     def __post_init__(self) -> None:
         whole("dim", self.dim, least=1)
-        object.__setattr__(self, "radius", real("radius", self.radius, above=0.0))
+        radius = check_size("radius", real("radius", self.radius, above=0.0))
+        object.__setattr__(self, "radius", radius)
 
     def second_moment(self) -> Array:
         return self.radius**2 / (self.dim + 2) * np.eye(self.dim)

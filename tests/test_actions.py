@@ -378,3 +378,15 @@ def test_covariance_too_uneven_to_sample() -> None:
     law = TruncatedGaussian(20, 1.0, 1, cov=np.diag([2e-3] * 10 + [100.0] * 10))
     with pytest.raises(InputError, match="action covariance is too uneven"):
         law.points(np.random.default_rng(0), 1)
+
+
+@pytest.mark.parametrize("far", [5e-324, 1e-150, 1e101, 1e200])
+def test_sizes_whose_squares_have_no_digits_are_refused(far: float) -> None:
+    """Second moments of such actions would be 0 or infinite."""
+    for made in (
+        lambda: UniformBall(2, far, 3),
+        lambda: WholeBall(2, far),
+        lambda: FiniteSet([[far, 0.0], [0.0, far / 2]]),
+    ):
+        with pytest.raises(InputError, match="not within 1e-100 to 1e"):
+            made()

@@ -156,10 +156,10 @@ def sample_posterior_draws_what_was_asked(case: Asked) -> None:
     assert case.good, f"took {case.prior!r} and {case.settings!r}"
     assert case.table.tasks >= 2
     noise = case.noise.means
-    assert noise is not None and not isinstance(case.noise.value, (str, bool)), case.noise
     if case.noise.value is None:
         assert problem.noise_sd is None
     else:
+        assert noise is not None and not isinstance(case.noise.value, (str, bool)), case.noise
         assert problem.noise_sd == noise > 0
     for name, default in DEFAULTS.items():
         assert told[name] == case.settings.get(name, default), name
