@@ -189,7 +189,9 @@ class _Finder:
                 yield "false", *self._span(test), "False"
             case ast.comprehension(ifs=[test, *_]):
                 yield "true", *self._span(test), "True"
-            case ast.Call(args=[one, other, *_]) if not _starred(one, other):
+            case ast.Call(func=func, args=[one, other, *_]) if not (
+                _starred(one, other) or _symmetric(func)
+            ):
                 texts = [self.source[slice(*self._span(part))] for part in (one, other)]
                 if texts[0] != texts[1]:
                     between = self.source[self._span(one)[1] : self._span(other)[0]]
@@ -265,6 +267,12 @@ def _is_one(node: ast.AST) -> bool:
 
 def _is_none(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _symmetric(function: ast.AST) -> bool:
+    """Whether the order of arguments does not matter."""
+    name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+    return name in ("min", "max", "minimum", "maximum", "hypot")
 
 
 def _starred(*nodes: ast.AST) -> bool:

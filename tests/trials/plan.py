@@ -24,9 +24,14 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/estimators/test_*.py",
         "tests/agents/test_learners.py",
         "tests/commands/test_fit.py",
+        "tests/test_units.py",
     ),
     "bayesmeta/kernels/jit.py": ("tests/kernels/test_stamp.py", "tests/kernels/test_cache.py"),
     "bayesmeta/kernels/sources.py": ("tests/kernels/test_stamp.py", "tests/kernels/test_cache.py"),
+    "bayesmeta/kernels/ascend.py": (
+        "tests/estimators/test_search.py",
+        "tests/estimators/test_fit.py",
+    ),
     "bayesmeta/kernels/": (
         "tests/kernels/test_estep.py",
         "tests/kernels/test_play.py",
@@ -53,6 +58,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "bayesmeta/agents/": (
         "tests/agents/test_*learner*.py",
+        "tests/estimators/test_search.py",
         "tests/agents/test_player.py",
         "tests/simulation/test_simulator.py",
     ),
