@@ -24,8 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Without ``arguments`` they are those of the process, which is to end when this returns.
     """
     alone = arguments is None
+    codes: list[int] = []
     if alone:
-        atexit.register(_ignore_signals)  # early, so that it is called late
+        atexit.register(_end, codes)  # early, so that it is called late
         if not sys.warnoptions:
             # as a program: results are looked at before they are shown, which says more than these
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             with suppress(ValueError, TypeError):  # TypeError: it was not set from Python
                 signal.signal(signal.SIGTERM, before)
     if alone:
+        codes.append(code)
         _leave(code)
     return code
 
@@ -81,11 +83,18 @@ def _leave(code: int) -> None:
                 signal.signal(kind, hear)
 
 
-def _ignore_signals() -> None:
-    """Python's very last steps restore the default, death by the signal, unless it is ignored."""
+def _end(codes: list[int]) -> None:
+    """Python's very last steps restore the default, death by the signal, unless it is ignored. They
+    also end by SIGINT where KeyboardInterrupt has passed through ``exec``, as in the making of a
+    named tuple, though it was caught: not if the process has ended before."""
     with suppress(ValueError):
         for kind in KINDS:
             signal.signal(kind, signal.SIG_IGN)
+    if codes == [130]:
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(130)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -51,7 +51,7 @@ class Status(Enum):
     )
     NOT_CONVERGED = Advice(
         "the likelihood still rose when the search was stopped, or it has many maxima and a higher "
-        "one may have been missed; give a larger {limit}, or collect more rows a task"
+        "one may have been missed; give a larger {limit}, or collect more tasks or rows a task"
     )
     POSTERIOR = Advice("from a posterior of (mu, Sigma) given all data")
     DIVERGENT = Advice(

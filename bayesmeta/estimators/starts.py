@@ -84,9 +84,10 @@ class _Table:
         self.most = max(float(np.sum(self.moments**2)) / (n * d), 1.0)
         values = np.linalg.eigvalsh(self.grams)
         told = int((values > SAME * values[:, -1:]).sum())
-        self.few = told <= 2 * (d + d * (d + 1) // 2)
-        """whether tasks have told hardly more numbers than there are to be estimated: then nearly
-        every choice of tasks that are fitted exactly has a maximum of its own"""
+        self.few = told < n * d and told <= 2 * (d + d * (d + 1) // 2)
+        """whether tasks, some of which do not determine their theta, have told hardly more numbers
+        than there are to be estimated: then nearly every choice of tasks that are fitted exactly
+        has a maximum of its own"""
 
     def _sizes(self, rng: np.random.Generator, count: int) -> Array:
         return np.exp(rng.uniform(np.log(1e-2), np.log(10 * self.most), size=count))

@@ -22,6 +22,7 @@ from bayesmeta.checks import InputError
 from bayesmeta.kernels import sources
 from bayesmeta.runner import guard
 from bayesmeta.runner.executors import Processes, each
+from bayesmeta.runner.signals import without_ctrl_c
 
 PATIENCE = 10.0
 """Seconds to wait for a scheduler to answer."""
@@ -238,14 +239,15 @@ def _local_cluster(count: int | None, name: str) -> Any:
     import distributed
 
     try:
-        return distributed.LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address="127.0.0.1:0",
-            silence_logs=logging.CRITICAL,
-        )
+        with without_ctrl_c():  # which a terminal sends to workers, too
+            return distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                worker_dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+            )
     except RuntimeError as error:
         raise InputError(
             f"{name} does not start ({_line(error)}); from a script, call this under "
