@@ -105,8 +105,11 @@ def without_ctrl_c() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    from multiprocessing import resource_tracker
+
     # SIGTERM is not blocked, as processes inherit what is: they could no longer be terminated
     with uninterrupted():
+        resource_tracker.ensure_running()  # started later, it would undo the blocking
         old = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield

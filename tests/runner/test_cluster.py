@@ -234,3 +234,19 @@ def test_workers_with_several_threads_are_noted() -> None:
     assert cluster._notes({"a": 1, "b": 1}) == []
     (note,) = cluster._notes({"a": 1, "b": 4})
     assert "1 of 2 Dask workers have several threads" in note and "--nthreads 1" in note
+
+
+def blocked(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """A cell: whether Ctrl-C reaches the process that computes it."""
+    status = Path("/proc/self/status").read_text()
+    mask = next(line.split()[1] for line in status.splitlines() if line.startswith("SigBlk"))
+    return xr.Dataset({"blocked": int(mask, 16) >> (signal.SIGINT - 1) & 1})
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="masks are read from /proc")
+def test_ctrl_c_does_not_reach_the_workers(tmp_path: Path) -> None:
+    """A terminal sends it to them, too: they would print a traceback each."""
+    study = bm.Study("blocked", bm.grid(run=range(2)), blocked, dims=("run",))
+    bm.run_study(study, tmp_path, dask=1)
+    assert bm.collect(study, tmp_path)["blocked"].values.tolist() == [1, 1]
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])

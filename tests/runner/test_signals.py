@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -165,3 +166,25 @@ util.spawnv_passfds = spawn"""
     found, said = process(code, *arguments, f"{tmp_path}/out")
     assert found == 130 and "Traceback" not in said and "Error" not in said
     assert "bayesmeta: interrupted; small: 0 of 40 cells done, 0 failed, 40 remaining" in said
+
+
+def test_the_exit_code_where_exec_was_interrupted(tmp_path: Path) -> None:
+    """KeyboardInterrupt that passes through ``exec`` makes Python end by SIGINT after all, though
+    it was caught; not the command line."""
+    (tmp_path / "interrupted.py").write_text(
+        "import sys\n"
+        "from bayesmeta import cli\n"
+        "def run(arguments):\n"
+        "    exec('raise KeyboardInterrupt')\n"
+        "cli._run = run\n"
+        "sys.exit(cli.main())\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert ended.returncode == 130
+    assert ended.stderr == "bayesmeta: interrupted\n"
