@@ -416,3 +416,18 @@ def test_bayes_ucb_and_oful_are_optimistic() -> None:
     assert player.ask(np.eye(2)) == 0
     player.tell(0.0)
     assert player.ask(np.eye(2)) == 1
+
+
+@pytest.mark.parametrize("variance", [0.25, 2.0])
+@pytest.mark.parametrize("ridge", [0.5, 4.0])
+def test_widths_of_confidence_sets(ridge: float, variance: float) -> None:
+    """sqrt(beta) / sigma from the determinant of V, at the start (where it is that of the ridge)
+    and after a short step, which changes it by little."""
+    code = oful(2.5, ridge=ridge, delta=0.1).choosing(range(3))
+    for action in (np.zeros(2), np.array([0.1, 0.2]), np.array([3.0, -1.0])):
+        gram = ridge * np.eye(2) + np.outer(action, action)
+        upper = np.linalg.cholesky(variance * np.linalg.inv(gram)).T.copy()
+        log_det = np.linalg.slogdet(gram / ridge)[1]
+        expected = math.sqrt(log_det + 2 * math.log(10)) + math.sqrt(ridge / variance) * 2.5
+        found = choose.confidence_width(code, Belief(np.zeros(2), upper, variance))
+        assert found == pytest.approx(expected, rel=1e-12)

@@ -78,3 +78,24 @@ def test_a_gram_whose_inverse_overflows_is_passed_over(scale: float) -> None:
     inverse, theta = moments.observe(state, gram, made.stats.moment[0])
     assert np.isnan(inverse).all() and np.isnan(theta).all()
     assert list(state.tasks) == [0, 1]
+
+
+def test_standard_errors_of_split_covariances() -> None:
+    """Of the mean of the tasks' products, entry by entry; with two tasks there is none."""
+    rng = np.random.default_rng(5)
+    thetas = rng.standard_normal((2, 5, 2))
+
+    def halves(tasks: int) -> tuple[bm.TaskStatistics, bm.TaskStatistics]:
+        one, two = (
+            bm.TaskStatistics(np.tile(np.eye(2), (tasks, 1, 1)), theta[:tasks]) for theta in thetas
+        )
+        return one, two
+
+    found = bm.fit_prior(halves(5), method="split")
+    gaps = thetas - thetas.mean(axis=1, keepdims=True)
+    each = 5 / 4 * np.einsum("ni,nj->nij", *gaps)
+    each = (each + each.transpose(0, 2, 1)) / 2
+    expected = np.sqrt(((each - each.mean(axis=0)) ** 2).sum(axis=0) / 4 / 5)
+    np.testing.assert_allclose(found.cov_sd, expected, rtol=1e-12)
+    assert bm.fit_prior(halves(3), method="split").cov_sd is not None
+    assert bm.fit_prior(halves(2), method="split").cov_sd is None
