@@ -99,3 +99,12 @@ def test_standard_errors_of_split_covariances() -> None:
     np.testing.assert_allclose(found.cov_sd, expected, rtol=1e-12)
     assert bm.fit_prior(halves(3), method="split").cov_sd is not None
     assert bm.fit_prior(halves(2), method="split").cov_sd is None
+
+
+def test_the_longest_horizon() -> None:
+    """Kernels count steps up to 10^12."""
+    stats = stats_of(*full_tasks(0))
+    found = bm.fit_prior(stats, 1.0, "moment-widened", widening=1.0, horizon=10**12)
+    assert np.isfinite(found.prior.cov).all()
+    with pytest.raises(bm.InputError, match="at most 1,000,000,000,000"):
+        bm.fit_prior(stats, 1.0, "moment-widened", widening=1.0, horizon=10**12 + 1)
