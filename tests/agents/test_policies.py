@@ -88,11 +88,12 @@ class Posed:
 
 
 @each_policy
-def test_a_policy_is_its_readable_twin(name: str) -> None:
+@pytest.mark.parametrize("dim", [1, 2, 3, 6])
+def test_a_policy_is_its_readable_twin(name: str, dim: int) -> None:
     """The kernel chooses what ``reference.choose`` does."""
     policy = POLICIES[name]
-    for seed in range(10):
-        posed = Posed(seed)
+    for seed in range(10 if dim == 3 else 4):
+        posed = Posed(seed, dim=dim)
         expected = [
             reference.choose(
                 policy,
@@ -431,3 +432,25 @@ def test_widths_of_confidence_sets(ridge: float, variance: float) -> None:
         expected = math.sqrt(log_det + 2 * math.log(10)) + math.sqrt(ridge / variance) * 2.5
         found = choose.confidence_width(code, Belief(np.zeros(2), upper, variance))
         assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("dim", range(1, 8))
+def test_the_best_action_is_of_its_own_numbers(dim: int) -> None:
+    """Not of what lies behind them in memory: other sets, other numbers."""
+    rng = np.random.default_rng(dim)
+    behind = np.append(rng.standard_normal(dim), [1e9, 1e9])
+    sets = rng.standard_normal((2, dim, 9))
+    for row in (0, 1):
+        values = sets[row].T @ behind[:dim]
+        scores = np.empty(9)
+        assert choose.best_action(sets, row, behind[:dim], scores) == values.argmax()
+        np.testing.assert_allclose(scores, values, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("mean", [-2.0, 2.0])
+def test_the_end_of_a_line_is_chosen(mean: float) -> None:
+    """The whole ball in one dimension: the end on the side of the mean."""
+    family = bm.TaskFamily(bm.GaussianPrior([mean], [[0.1]]), bm.WholeBall(1, 0.5), 1.0, 3)
+    player = bm.Player(an_agent(greedy()), family.setting(1))
+    player.start_task()
+    assert player.ask() == pytest.approx([math.copysign(0.5, mean)])

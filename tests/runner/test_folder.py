@@ -343,3 +343,46 @@ def test_a_full_disk_does_not_keep_a_driver_from_locking(
         with pytest.raises(bm.InputError, match="in use by another process"):
             run(small_study(2), tmp_path / "out")
         assert json.dumps(FAILURE._asdict()).startswith('{"id": "')  # what a torn line begins with
+
+
+# ---- what is written when, and what a collected file says
+
+
+def test_many_bytes_are_due_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell's bytes count; what is written counts no longer."""
+    monkeypatch.setattr(store, "SHARD_SECONDS", 1e9)
+    monkeypatch.setattr(store, "SHARD_BYTES", 100)
+    made = store.Folder(tmp_path)
+    made.cells.mkdir()
+    for k, due in enumerate((False, True)):
+        data = xr.Dataset({"value": ("axis", np.zeros(8))})
+        made.add(store.Cell(f"run={k}", f"key{k}", "{}", 0.0, "{}", data))
+        assert made.is_due() is due
+    made.flush()
+    assert not made.is_due()
+
+
+def test_a_dimension_that_is_also_a_result_is_refused(tmp_path: Path) -> None:
+    """Cells along "axis", whose results have an axis of their own."""
+    cells = {f"axis={k}": {"axis": k} for k in range(2)}
+    study = replace(small_study(2), cells=cells, dims=("axis",))
+    run(study, tmp_path)
+    with pytest.raises(bm.InputError, match=r"'axis' of study .* is also a name in the cells' res"):
+        bm.collect(study, tmp_path)
+
+
+def test_all_versions_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One where all cells were made by it, a list where by several."""
+    study = small_study(2)
+    run(study, tmp_path)
+    one = json.loads(bm.collect(study, tmp_path).attrs["versions"])
+    assert one["bayesmeta"] == bm.__version__
+    find = store.Folder.find
+
+    def two(self: store.Folder) -> tuple[dict[str, str], list[Path]]:
+        found, damaged = find(self)
+        return {key: json.dumps({"made": k}) for k, key in enumerate(found)}, damaged
+
+    monkeypatch.setattr(store.Folder, "find", two)
+    found = json.loads(bm.collect(study, tmp_path).attrs["versions"])
+    assert found == [{"made": 0}, {"made": 1}]

@@ -182,6 +182,8 @@ class _Finder:
                 yield "remove", *self._span(node), self._pass(node)
             case ast.Return(value=ast.expr() as value) if not _is_none(value):
                 yield "return", *self._span(value), "None"
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                return
             case ast.If(test=test) | ast.IfExp(test=test):
                 yield "true", *self._span(test), "True"
                 yield "false", *self._span(test), "False"
@@ -272,7 +274,7 @@ def _is_none(node: ast.AST) -> bool:
 def _symmetric(function: ast.AST) -> bool:
     """Whether the order of arguments does not matter."""
     name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-    return name in ("min", "max", "minimum", "maximum", "hypot")
+    return name in ("min", "max", "minimum", "maximum", "hypot", "samestat")
 
 
 def _starred(*nodes: ast.AST) -> bool:
