@@ -386,3 +386,10 @@ def test_all_versions_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(store.Folder, "find", two)
     found = json.loads(bm.collect(study, tmp_path).attrs["versions"])
     assert found == [{"made": 0}, {"made": 1}]
+
+
+@pytest.mark.parametrize("content", ['{"sessions": []}', '{"study": 1}', '["study"]', '"study"'])
+def test_a_manifest_of_something_else_is_none(tmp_path: Path, content: str) -> None:
+    """It names a study and lists its sessions, or it is not a study's."""
+    (tmp_path / "manifest.json").write_text(content)
+    assert store.Folder(tmp_path).manifest() == {}
