@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Advice, Array, InputError, one_of, real, whole
+from bayesmeta.checks import Advice, Array, InputError, one_of, real, unit_diagonal, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.noise import pooled_variance
@@ -300,9 +300,7 @@ def negative_eigenvalues(symmetric: Array) -> int:
     Counted after each feature is measured in its own scale, which changes no sign (Sylvester's law
     of inertia): in raw units rounding in a large feature would swamp a small one.
     """
-    scale = np.sqrt(np.abs(np.diag(symmetric)))
-    scale = np.where(scale > 0, scale, 1.0)
-    return int((np.linalg.eigvalsh(symmetric / scale[:, None] / scale) < 0).sum())
+    return int((np.linalg.eigvalsh(unit_diagonal(symmetric)) < 0).sum())
 
 
 def _clip(symmetric: Array) -> Array:
