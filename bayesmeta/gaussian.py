@@ -216,4 +216,5 @@ def lower_root(cov: Array) -> Array:
         half = vectors * np.sqrt(np.clip(values, 0.0, None))
         upper = np.linalg.qr(half.T, mode="r")
         signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
-        return np.ldexp(np.ascontiguousarray((upper * signs[:, None]).T), powers[:, None])
+        root: Array = np.ldexp(np.ascontiguousarray((upper * signs[:, None]).T), powers[:, None])
+        return root
