@@ -152,20 +152,44 @@ def _is_time(value: ArrayLike) -> bool:
     return np.asarray(value).dtype.kind in "mM"
 
 
+def own_sizes(squares: Array) -> Array:
+    """Roots of the sizes of diagonal entries: in units of them no tolerance depends on units.
+
+    A zero has the least size there is, so that whatever stands in its row is far beyond 1.
+    """
+    return np.sqrt(np.maximum(np.abs(squares), 5e-324))
+
+
+def in_sizes(value: Array, *sizes: Array) -> Array:
+    """``value`` by ``sizes``, no further from 0 than 1e150, whose squares are numbers."""
+    with np.errstate(over="ignore"):
+        for size in sizes:
+            value = value / size
+    return np.clip(value, -1e150, 1e150)
+
+
+def unit_diagonal(symmetric: Array) -> Array:
+    """Symmetric matrices with each feature in its own size: 1, -1 or 0 on the diagonal.
+
+    It has as many negative eigenvalues as before (Sylvester's law of inertia).
+    """
+    sizes = own_sizes(np.diagonal(symmetric, axis1=-2, axis2=-1))
+    return in_sizes(symmetric, sizes[..., :, None], sizes[..., None, :])
+
+
 def covariance(name: str, value: ArrayLike, dim: int) -> Array:
     """A symmetric positive semi-definite (dim, dim) array, exactly symmetric on return."""
     out = array(name, value, (dim, dim))
-    scale = float(np.abs(out).max(initial=0.0))
-    with np.errstate(over="ignore"):  # a difference that is infinite is too large, too
-        bent = np.abs(out - out.T).max(initial=0.0) > 1e-8 * scale
-    if bent:
+    scaled = unit_diagonal(out)
+    if (np.abs(scaled - scaled.T) > 1e-8).any():
         raise InputError(f"{name} is not symmetric; pass (C + C.T) / 2 if that is what you mean")
-    out = (out + out.T) / 2 if scale < 1e300 else out / 2 + out.T / 2
-    lowest = float(np.linalg.eigvalsh(out)[0])
-    if lowest < -1e-10 * scale:
+    out = (out + out.T) / 2 if np.abs(out).max(initial=0.0) < 1e300 else out / 2 + out.T / 2
+    lowest = float(np.linalg.eigvalsh(scaled)[0])
+    if lowest < -1e-10:
         raise InputError(
-            f"{name} is not positive semi-definite (smallest eigenvalue {lowest:.3g}); "
-            "a covariance has no negative eigenvalue"
+            f"{name} is not positive semi-definite (smallest eigenvalue {lowest:.3g} in units of "
+            "the standard deviations); a covariance has no negative eigenvalue, no variance "
+            "below 0, and no covariance beside a variance of 0"
         )
     out.setflags(write=False)
     return out

@@ -8,7 +8,19 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, array, covariance, numbers, real
+from bayesmeta.checks import (
+    Array,
+    InputError,
+    array,
+    covariance,
+    in_sizes,
+    numbers,
+    of_type,
+    own_sizes,
+    real,
+    unit_diagonal,
+    whole,
+)
 from bayesmeta.display import html_table, moments_rows, text_table
 from bayesmeta.units import check_size, check_squares, comfortable, exponent, outer
 
@@ -80,7 +92,8 @@ class GaussianPrior:
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Array:
         """Draws of theta, shape (d,) or (size, d)."""
-        shape = (self.dim,) if size is None else (size, self.dim)
+        of_type("rng", rng, np.random.Generator, "make one with np.random.default_rng(seed)")
+        shape = (self.dim,) if size is None else (whole("size", size), self.dim)
         return self.mean + rng.standard_normal(shape) @ self.cholesky.T
 
     def widen(self, radius: float) -> GaussianPrior:
@@ -121,7 +134,7 @@ class GaussianPrior:
                 f"gram and moment must end in ({self.dim}, {self.dim}) and ({self.dim},), "
                 f"got {gram.shape} and {moment.shape}"
             )
-        _check_grams(gram, moment)
+        _check_grams(gram, moment, sigma)
         return self.trusted_posterior(gram, moment, sigma)
 
     def trusted_posterior(self, gram: Array, moment: Array, noise_sd: float) -> tuple[Array, Array]:
@@ -133,13 +146,14 @@ class GaussianPrior:
         # in units of the noise and of each parameter's standard deviation
         noise = exponent(noise_sd)
         powers = np.array([exponent(math.sqrt(square)) for square in self.cov.diagonal()])
-        found = _posterior(
-            np.ldexp(mean, -powers),
-            np.ldexp(root, -powers[:, None]),
-            np.ldexp(gram, outer(powers) - 2 * noise),
-            np.ldexp(moment, powers - 2 * noise),
-            math.ldexp(noise_sd, -noise) ** 2,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+            found = _posterior(
+                np.ldexp(mean, -powers),
+                np.ldexp(root, -powers[:, None]),
+                np.ldexp(gram, outer(powers) - 2 * noise),
+                np.ldexp(moment, powers - 2 * noise),
+                math.ldexp(noise_sd, -noise) ** 2,
+            )
         if not all(np.isfinite(part).all() for part in found):
             raise InputError(
                 f"the posterior leaves the range of floating point: noise_sd {noise_sd:.3g} is too "
@@ -160,38 +174,47 @@ def _posterior(
     return mean, cov
 
 
-def _check_grams(gram: Array, moment: Array) -> None:
-    """Refuse what is no A'A and A'x: NaN, asymmetry, negative eigenvalues."""
+def _check_grams(gram: Array, moment: Array, noise_sd: float) -> None:
+    """Refuse what is no A'A and A'x: NaN, asymmetry, negative eigenvalues, rewards of no step."""
     if not (np.isfinite(gram).all() and np.isfinite(moment).all()):
         raise InputError("gram or moment has a NaN or infinite entry; remove or replace it")
-    squares = np.diagonal(gram, axis1=-2, axis2=-1)
-    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
-    # each feature in its own length, so that units do not matter
-    scaled = gram / lengths[..., :, None] / lengths[..., None, :]
+    scaled = unit_diagonal(gram)
     if (np.abs(scaled - np.swapaxes(scaled, -1, -2)) > 1e-8).any():
         raise InputError("gram is not symmetric; give A'A, sums of products of features")
     try:
-        np.linalg.cholesky(scaled + 1e-8 * np.eye(gram.shape[-1]))
-        negative = bool((squares < 0).any())
+        factor = np.linalg.cholesky(scaled + 1e-8 * np.eye(gram.shape[-1]))
     except np.linalg.LinAlgError:
-        negative = True
-    if negative:
-        raise InputError("gram has negative eigenvalues; give A'A, sums of products of features")
+        raise InputError(
+            "gram has negative eigenvalues; give A'A, sums of products of features"
+        ) from None
+    squares = np.diagonal(gram, axis1=-2, axis2=-1)
     check_squares("actions", squares.reshape(-1, squares.shape[-1]))
+    short = np.diagonal(factor, axis1=-2, axis2=-1).min(axis=-1) < 1e-2  # perhaps singular
+    rewards = in_sizes(moment, own_sizes(squares))[short]
+    values, vectors = np.linalg.eigh(scaled[short])
+    along = np.abs(np.einsum("...ji,...j->...i", vectors, rewards))
+    size = np.linalg.norm(rewards, axis=-1, keepdims=True) + noise_sd
+    # eigenvalues that are rounding belong to directions that no step has taken
+    if (along > np.where(values > 1e-14 * gram.shape[-1], np.inf, 1e-5 * size)).any():
+        raise InputError(
+            "moment lies outside the range of gram: it has rewards of a direction that no step has "
+            "taken; give A'A and A'x of the same steps"
+        )
 
 
 def lower_root(cov: Array) -> Array:
-    """The lower triangular L with L L' = ``cov``, also where that is singular."""
+    """The lower triangular L with L L' = ``cov``, also where that is singular.
+
+    There each feature is measured in the power of two next to its standard deviation, since
+    rounding in the eigenvalues of a large feature would swamp a small one.
+    """
     try:
         return np.linalg.cholesky(cov)
     except np.linalg.LinAlgError:
-        size = math.sqrt(np.abs(cov).max())
-        if not comfortable(size):  # eigh would restate it by a factor that rounds
-            power = exponent(size)
-            root: Array = np.ldexp(lower_root(np.ldexp(cov, -2 * power)), power)
-            return root
-        values, vectors = np.linalg.eigh(cov)
+        powers = np.frexp(np.sqrt(np.maximum(cov.diagonal(), 0.0)))[1]
+        values, vectors = np.linalg.eigh(np.ldexp(cov, -outer(powers)))
         half = vectors * np.sqrt(np.clip(values, 0.0, None))
         upper = np.linalg.qr(half.T, mode="r")
         signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
-        return np.ascontiguousarray((upper * signs[:, None]).T)
+        root: Array = np.ldexp(np.ascontiguousarray((upper * signs[:, None]).T), powers[:, None])
+        return root

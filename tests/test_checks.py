@@ -124,6 +124,35 @@ def test_covariance_refusals() -> None:
         covariance("c", np.eye(3), 2)
 
 
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        ([[1e12, 0.0], [0.0, -1.0]], "not positive semi-definite .* -1 "),
+        ([[1e12, 8e3], [0.0, 1.0]], "not symmetric"),
+        ([[1e12, 2e6], [2e6, 1.0]], "not positive semi-definite .* -1 "),
+        ([[1.0, 0.0], [0.0, -1e-20]], "not positive semi-definite .* -1 "),
+        ([[1.0, 1e-20], [1e-20, 0.0]], "not positive semi-definite"),
+        ([[1.0, 1e-20], [0.0, 0.0]], "not symmetric"),
+        ([[1e-300, 1e300], [1e300, 1e-300]], "not positive semi-definite"),
+    ],
+)
+def test_a_covariance_is_judged_in_units_of_its_own(value: list, message: str) -> None:
+    """A feature with large numbers hides nothing that is wrong with one with small numbers."""
+    with pytest.raises(InputError, match="^c is " + message):
+        covariance("c", value, 2)
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e-8, 1.0, 1e8, 1e140])
+def test_rounding_of_a_covariance_is_accepted_in_all_units(unit: float) -> None:
+    """Singular covariances, whose smallest eigenvalue may be rounding below 0."""
+    for seed in range(20):
+        half = np.random.default_rng(seed).standard_normal((4, 2))
+        half *= np.array([1.0, unit, 1.0, unit])[:, None]
+        half[2] = 0.0
+        cov = half @ half.T
+        np.testing.assert_array_equal(covariance("c", cov, 4), (cov + cov.T) / 2)
+
+
 def test_one_of_suggests_the_nearest() -> None:
     """A near miss is answered with the word that was meant, a far one with the list alone."""
     assert one_of("colour", "red", ["red", "green"]) == "red"

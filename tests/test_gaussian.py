@@ -150,6 +150,25 @@ def test_the_root_of_a_singular_covariance_has_no_units(power: int) -> None:
     assert singular > 3
 
 
+@pytest.mark.parametrize("units", [(1e-18, 1e18, 1.0), (1e8, 1.0, 1e-8), (1e16, 1.0, 1e16)])
+def test_a_singular_prior_in_mixed_units(units: tuple[float, ...]) -> None:
+    """Root and posterior are those of the same prior in unit 1, feature by feature."""
+    own = np.array(units)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        half = rng.integers(1, 4, (3, 2)).astype(float)
+        gram, moment = data(rng, 3, 4)
+        cov = half @ half.T
+        prior = GaussianPrior(np.zeros(3), own[:, None] * cov * own)
+        root = prior.cholesky / own[:, None]
+        np.testing.assert_allclose(root @ root.T, cov, rtol=1e-12)
+        mean, spread = prior.posterior(gram / own[:, None] / own, moment / own, 1.0)
+        inside = np.eye(3) + gram @ cov
+        np.testing.assert_allclose(mean / own, cov @ np.linalg.solve(inside, moment), rtol=1e-9)
+        expected = cov @ np.linalg.inv(inside)
+        np.testing.assert_allclose(spread / own[:, None] / own, expected, rtol=1e-8, atol=1e-9)
+
+
 def test_cholesky_with_zero_variance_in_the_middle() -> None:
     """A coordinate that does not vary gets a zero row."""
     root = GaussianPrior(np.zeros(3), np.diag([4.0, 0.0, 9.0])).cholesky
@@ -233,14 +252,19 @@ def test_trusted_priors_behave_like_checked_ones() -> None:
         ([[1.0, 0.0], [0.0, -1e-3]], [0.0, 0.0], "negative eigenvalues"),
         ([[1.0, 2.0], [2.0, 1.0]], [0.0, 0.0], "negative eigenvalues"),
         ([[0.0, 1e-3], [1e-3, 0.0]], [0.0, 0.0], "negative eigenvalues"),
+        ([[1e12, 0.0], [0.0, -1.0]], [0.0, 0.0], "negative eigenvalues"),
+        ([[1e12, 8e3], [0.0, 1.0]], [0.0, 0.0], "not symmetric"),
         ([[1e220, 0.0], [0.0, 1.0]], [0.0, 0.0], "not within 1e-100"),
+        ([[0.0, 0.0], [0.0, 0.0]], [100.0, 0.0], "moment lies outside the range of gram"),
+        ([[1e12, 0.0], [0.0, 0.0]], [1e6, 1e-9], "moment lies outside the range of gram"),
+        ([[1e-9, 1e-3], [1e-3, 1e3]], [1.0, -1e6], "moment lies outside the range of gram"),
     ],
 )
 @pytest.mark.parametrize("batch", [False, True])
 def test_a_posterior_refuses_what_is_no_gram(
     gram: list[list[float]], moment: list[float], message: str, batch: bool
 ) -> None:
-    """NaN, asymmetry and negative eigenvalues, also where one of many tasks has them."""
+    """NaN, asymmetry, negative eigenvalues and rewards of no step, also in one of many tasks."""
     prior = GaussianPrior([0.0, 0.0], np.eye(2))
     V, b = np.array(gram), np.array(moment)
     if batch:
@@ -248,3 +272,37 @@ def test_a_posterior_refuses_what_is_no_gram(
     with pytest.raises(InputError, match=message):
         prior.posterior(V, b, 1.0)
     prior.posterior(np.diag([1.0, 0.0]), [1.0, 0.0], 1.0)  # singular is none of these
+
+
+@pytest.mark.parametrize("units", [(1.0, 1.0, 1.0), (1e-9, 1.0, 1e9)])
+@pytest.mark.parametrize("steps", [1, 2, 40])
+def test_moments_of_dependent_features_are_in_the_range_of_their_gram(
+    units: tuple[float, ...], steps: int
+) -> None:
+    """Rounding is not refused: neither that of rewards far larger than their sum, nor of units."""
+    prior = GaussianPrior(np.zeros(3), np.diag(1 / np.square(units)))
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        actions = rng.standard_normal((steps, 2)) @ rng.standard_normal((2, 3)) * np.array(units)
+        rewards = 1e6 * rng.standard_normal(steps)
+        prior.posterior(actions.T @ actions, actions.T @ rewards, 1.0)
+        # the same action again and again, with rewards that sum to 0 but for rounding
+        actions, rewards = actions[:1].repeat(steps, axis=0), rewards - rewards.mean()
+        prior.posterior(actions.T @ actions, actions.T @ rewards, 1.0)
+
+
+def test_a_posterior_beyond_floats_is_refused_without_a_warning() -> None:
+    """Warnings are errors here, so one would be raised in place of the refusal."""
+    prior = GaussianPrior([0.0], [[1e200]])
+    with pytest.raises(InputError, match="leaves the range of floating point"):
+        prior.posterior([[1e200]], [3e200], 1e-100)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [((5,), "^rng must be Generator, got 5"), ((np.random.default_rng(0), 1.5), "^size must be")],
+)
+def test_sample_refuses(arguments: tuple[object, ...], message: str) -> None:
+    """A seed in place of a generator, and a size that is no whole number."""
+    with pytest.raises(InputError, match=message):
+        GaussianPrior([0.0], [[1.0]]).sample(*arguments)

@@ -122,3 +122,19 @@ def _check_learner(name: str, learner: object) -> None:
             "methods start, observe and estimate (bayesmeta.agents.Learner), as KNOWN and "
             f"Moments(widening=1.0) do; got {learner!r:.80}"
         )
+
+
+MOST_DRAWS = 10**8
+"""Random numbers of a task, which are drawn at once: 0.8 GB."""
+
+
+def check_draws(agent: Agent, setting: Setting) -> None:
+    """Refuse a task whose random numbers would fill the memory."""
+    for policy in (agent.policy, agent.warmup_policy or agent.policy):
+        each = policy.normals(setting.dim, ball=setting.ball is not None)
+        if setting.horizon * each > MOST_DRAWS:
+            raise InputError(
+                f"horizon {setting.horizon} with {each} random numbers a step is more than fits in "
+                f"memory ({MOST_DRAWS:,} numbers a task); give a shorter horizon, or an agent "
+                "whose policy has fewer posterior_draws"
+            )

@@ -28,7 +28,7 @@ from bayesmeta.agents.learners import (
 )
 from bayesmeta.agents.policies import Policy
 from bayesmeta.agents.told import Told
-from bayesmeta.checks import Array, InputError, array, of_type, real, whole
+from bayesmeta.checks import Array, InputError, array, in_sizes, of_type, own_sizes, real, whole
 from bayesmeta.environment import Bounds, Setting
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.moments import MomentState
@@ -90,10 +90,28 @@ def _array(shape: list[int], data: str) -> Array:
     return values.reshape(sizes)
 
 
+def number(name: str, value: Any) -> float:
+    """A number of at least 0 that is written as one, not as text."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InputError(f"{name} is no number")
+    return real(name, value, least=0.0)
+
+
+def check_gram(gram: Array) -> None:
+    """Refuse what is no sum of squares and products, whole or its upper triangle."""
+    squares = np.diagonal(gram, axis1=-2, axis2=-1)
+    roots = np.sqrt(np.maximum(squares, 0.0)) * (1 + 1e-6)
+    most = roots[..., :, None] * roots[..., None, :]
+    if (squares < 0).any() or (np.abs(gram) > most).any():
+        raise InputError("a gram is no sum of squares and products")
+
+
 def _prior(mean: Array, cov: Array, cholesky: Array | None = None) -> GaussianPrior:
     prior = GaussianPrior(mean, cov)
     root = prior.cholesky if cholesky is None else array("cholesky", cholesky, cov.shape)
-    if np.abs(root @ root.T - cov).max() > 1e-8 * np.abs(cov).max():
+    sizes = own_sizes(np.diagonal(cov))
+    gap = np.abs(in_sizes(root @ root.T - cov, sizes[:, None], sizes))
+    if gap.max() > 1e-8 or np.triu(root, 1).any():
         raise InputError("a root is not that of its covariance")
     return prior if cholesky is None else GaussianPrior.trusted(mean, cov, cholesky)
 
@@ -113,7 +131,7 @@ def _policy(scheme: Scheme, **numbers: Any) -> Policy:
     made = Policy(scheme, **numbers)
     whole("posterior_draws", made.posterior_draws)
     for name in ("ridge", "norm_bound", "delta"):
-        real(name, getattr(made, name), least=0.0)
+        number(name, getattr(made, name))
     of_type("randomised", made.randomised, bool, "")
     return made
 
@@ -121,7 +139,7 @@ def _policy(scheme: Scheme, **numbers: Any) -> Policy:
 def _exploration(rule: Rule, tau: int | None, threshold: float) -> Exploration:
     of_type("rule", rule, Rule, "")
     tau = None if tau is None else whole("tau", tau)
-    return Exploration(rule, tau, real("threshold", threshold, least=0.0))
+    return Exploration(rule, tau, number("threshold", threshold))
 
 
 def _estimate(prior: GaussianPrior, status: Status, **rest: Any) -> PriorEstimate:
@@ -132,6 +150,8 @@ def _estimate(prior: GaussianPrior, status: Status, **rest: Any) -> PriorEstimat
             array(name, rest[name], prior.cov.shape)
     for name in ("passed_over", "negative"):
         whole(name, rest[name])
+    if rest.get("noise_sd") is not None:
+        number("noise_sd", rest["noise_sd"])
     return PriorEstimate(prior, status, **rest)
 
 
@@ -140,18 +160,21 @@ def _moment_state(tasks: Array, mean: Array, scatter: Array, inverse_grams: Arra
     array("tasks", tasks, (2,))
     array("mean", mean, (None,))
     for part in (scatter, inverse_grams):
-        array("scatter", part, (d, d))
+        if (np.diagonal(array("scatter", part, (d, d))) < 0).any():
+            raise InputError("a sum of squares is negative")
+    if (tasks < 0).any() or (tasks != np.floor(tasks)).any():
+        raise InputError("a number of tasks is not whole")
     return MomentState(tasks, mean, scatter, inverse_grams)
 
 
 def _moment_memory(state: MomentState, constant: float) -> MomentMemory:
     of_type("state", state, MomentState, "")
-    return MomentMemory(state, real("constant", constant, least=0.0))
+    return MomentMemory(state, number("constant", constant))
 
 
 def _history(gram: Array, moment: Array, next_fit: int, estimate: PriorEstimate | None) -> History:
     n, d = array("moment", moment, (None, None)).shape
-    array("gram", gram, (n, d, d))
+    check_gram(array("gram", gram, (n, d, d)))
     made = History(d, max(n, 16))
     made.gram[:n], made.moment[:n], made.tasks = gram, moment, n
     made.next_fit = whole("next_fit", next_fit)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesmeta.agents import saved
-from bayesmeta.agents.agent import Agent
+from bayesmeta.agents.agent import Agent, check_draws
 from bayesmeta.agents.learners import Finished
 from bayesmeta.agents.policies import Policy
 from bayesmeta.agents.restated import (
@@ -74,6 +74,7 @@ class Player:
         self.agent = of_type("agent", agent, Agent, "take one from ROSTER or make a row")
         self.setting = of_type("setting", setting, Setting, "use family.setting(tasks)")
         whole("random_seed", random_seed)
+        check_draws(agent, setting)
         self.tasks_seen = 0
         self._units, self._reach = setting.units, Reach.of(setting)
         self._plan = plan_inside(self._units, agent.exploration.plan(setting))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bayesmeta.agents.encoding import Parts, decode, encode
+from bayesmeta.agents.encoding import Parts, check_gram, decode, encode, number
 from bayesmeta.agents.learners import Draws, History, MomentMemory
-from bayesmeta.checks import InputError, array, of_type, real, whole
+from bayesmeta.checks import InputError, array, of_type, whole
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.runner.files import write_atomically
 
@@ -39,6 +40,8 @@ _WRONG = (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, Recu
 
 def write(player: Any, path: Path | str) -> None:
     """Write a player, whole or not at all."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError(f"path must be that of a file, got {path!r:.80}")
     values = _arrays(player)
     if player._estimate is None:  # nothing has been written there
         values = [np.zeros_like(value) for value in values]
@@ -87,6 +90,11 @@ def _made(kind: type[Any], parts: Parts) -> Any:
     player = kind(parts["agent"], parts["setting"])
     for values, found in zip(_arrays(player), parts["arrays"], strict=True):
         values[:] = array("state", found, values.shape)
+    belief, *sums = player._state
+    if np.tril(belief.root, -1).any():
+        raise InputError("the root of its belief is not triangular")
+    for part in sums:
+        check_gram(part.gram)
     for name in _STREAMS:
         getattr(player, name).bit_generator.state = parts[name]
     for name in ("_memory", "_warmup_memory"):
@@ -104,14 +112,14 @@ def _arrays(player: Any) -> list[Any]:
 
 
 def _likeness(memory: Any) -> tuple[Any, ...]:
-    """What two memories of one learner have in common: class and dimension."""
+    """What two memories of one learner have in common: class, dimension, constants."""
     kind = type(memory)
     if isinstance(memory, tuple) and kind is tuple:
         return (kind, *(_likeness(one) for one in memory))
     if isinstance(memory, PriorEstimate):
         return kind, memory.prior.dim
     if isinstance(memory, MomentMemory):
-        return kind, memory.state.mean.shape
+        return kind, memory.state.mean.shape, memory.constant
     if isinstance(memory, History):
         return kind, memory.moment.shape[1]
     return (kind, memory.history.moment.shape[1]) if isinstance(memory, Draws) else (kind,)
@@ -123,7 +131,7 @@ def _check_progress(player: Any, parts: Parts) -> None:
     for name in ("tasks_seen", "_step", "_opening_steps"):
         whole(name, parts[name])
     for name in ("_energy", "_opening_energy"):
-        real(name, parts[name], least=0.0)
+        number(name, parts[name])
     for name in ("_in_task", "_opening"):
         of_type(name, parts[name], bool, "")
     if not parts["_opening_steps"] <= parts["_step"] <= setting.horizon:

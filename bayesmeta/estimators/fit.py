@@ -60,7 +60,8 @@ def fit_prior(
         ``"moment-widened"``
             the same with eq. (12); needs ``horizon``, and ``widening`` or ``bounds``
         ``"moment-clipped"``
-            the same with negative eigenvalues set to zero
+            the same with negative eigenvalues set to zero; what that gives depends on the units of
+            the features, unlike ``ml`` and ``reml``
         ``"ml"``, ``"reml"``
             maximum and restricted maximum likelihood; like ``gls`` for at most 64 features
         ``"gls"``

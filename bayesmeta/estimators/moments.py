@@ -12,8 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Advice, Array, InputError, one_of, real, whole
+from bayesmeta.checks import (
+    Advice,
+    Argument,
+    Array,
+    InputError,
+    one_of,
+    real,
+    unit_diagonal,
+    whole,
+)
 from bayesmeta.environment import Bounds
+from bayesmeta.estimators.clipping import clip
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.estimators.restated import FeatureUnits
@@ -22,6 +32,7 @@ from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.linalg import has_full_rank, upper_root
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.theory.constants import widening_constant
+from bayesmeta.units import MOST
 
 LONGEST = 10**12
 """Steps of a task: the kernel of eq. (12) multiplies them by tasks and features, in 64 bits."""
@@ -223,13 +234,23 @@ def fit_moments(
     assert raw is not None and sigma is not None
     if method == "moment-clipped" and found.negative:
         # standard errors are those of the matrix before it was clipped
-        prior = GaussianPrior(found.prior.mean, _clip(raw))
+        prior = GaussianPrior(found.prior.mean, clip(raw))
         return found._replace(prior=prior, status=Status.CLIPPED, cov_sd=None)
     if method == "moment-widened":
         steps, d = _horizon(horizon), stats.dim
         constant = chosen_widening(d, sigma, widening, bounds)
         n = len(stats) - found.passed_over + 1
-        cov = raw + widening_radius(n, d, steps, constant) * np.eye(d)
+        radius = widening_radius(n, d, steps, constant)
+        if not radius <= MOST**2:
+            raise InputError(
+                Advice(
+                    "{argument} widens variances by {radius}, beyond {most}; give a smaller one",
+                    argument=Argument("bounds" if widening is None else "widening"),
+                    radius=f"{radius:.3g}",
+                    most=f"{MOST**2:g}",
+                )
+            )
+        cov = raw + radius * np.eye(d)
         prior, status = as_it_is(found.prior.mean, cov)
         return found._replace(prior=prior, status=status)
     return found
@@ -300,15 +321,7 @@ def negative_eigenvalues(symmetric: Array) -> int:
     Counted after each feature is measured in its own scale, which changes no sign (Sylvester's law
     of inertia): in raw units rounding in a large feature would swamp a small one.
     """
-    scale = np.sqrt(np.abs(np.diag(symmetric)))
-    scale = np.where(scale > 0, scale, 1.0)
-    return int((np.linalg.eigvalsh(symmetric / scale[:, None] / scale) < 0).sum())
-
-
-def _clip(symmetric: Array) -> Array:
-    values, vectors = np.linalg.eigh(symmetric)
-    clipped: Array = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return (clipped + clipped.T) / 2
+    return int((np.linalg.eigvalsh(unit_diagonal(symmetric)) < 0).sum())
 
 
 def as_it_is(mean: Array, cov: Array) -> tuple[GaussianPrior, Status]:

@@ -155,7 +155,7 @@ def task_means(tree: xr.DataTree, draws: int = 200) -> tuple[Array, Array]:
     centres, spread = np.zeros((len(kept), *moment.shape)), np.zeros_like(moment)
     for i, k in enumerate(kept):
         prior = GaussianPrior(mean[k] - middle, root[k] @ root[k].T)
-        centres[i], cov = prior.posterior(gram, moved, float(noise[k]))
+        centres[i], cov = prior.trusted_posterior(gram, moved, float(noise[k]))
         spread += np.diagonal(cov, axis1=1, axis2=2) / len(kept)
     return middle + centres.mean(axis=0), np.sqrt(spread + centres.var(axis=0))
 

@@ -235,3 +235,17 @@ def test_a_learner_sees_the_same_of_a_task_however_it_is_played(all_steps: bool)
         np.testing.assert_allclose(seen.gram, taken.T @ taken)
         np.testing.assert_allclose(seen.moment, taken.T @ rewards, atol=1e-12)
         assert (seen.steps, seen.energy) == (steps, pytest.approx(float(rewards @ rewards)))
+
+
+@pytest.mark.parametrize("name", ["KTS", "All-MTS"])
+def test_a_horizon_beyond_memory_is_refused(name: str) -> None:
+    """Before anything is drawn; the numbers of a task are drawn at once."""
+    bounds = bm.Bounds(radius=1.0, action_min=0.1, prior_min=0.1, prior_max=2.0, mean_norm=3.0)
+    truth = bm.GaussianPrior([0.0, 0.0], np.eye(2))
+    for horizon, fits in ((10**6, True), (2 * 10**9, False)):
+        setting = bm.Setting(2, horizon, 3, 0.5, bounds, truth=truth)
+        if fits:
+            bm.Player(bm.ROSTER[name], setting)
+            continue
+        with pytest.raises(bm.InputError, match=r"^horizon 2000000000 .* give a shorter horizon"):
+            bm.Player(bm.ROSTER[name], setting)

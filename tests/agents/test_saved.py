@@ -14,6 +14,7 @@ import pytest
 
 import bayesmeta as bm
 from bayesmeta.agents.agent import Agent
+from bayesmeta.agents.encoding import encode
 from bayesmeta.agents.learners import Posterior
 from bayesmeta.agents.roster import BAYESIAN, ROSTER
 from bayesmeta.agents.told import Told
@@ -147,8 +148,41 @@ def changes(content: dict[str, Any]) -> dict[str, tuple[Callable[[], object], st
             lambda: content["_rng"]["of"].update(bit_generator="MT19937"),
             "state must be",
         ),
+        "a number as text": (lambda: content.update(_energy="5"), "_energy is no number"),
+        "another constant": (lambda: content["_memory"].update(constant=1e308), "memory is not"),
+        "huge draws": (
+            lambda: [
+                part.update(posterior_draws=10**12)
+                for part in (content["agent"]["policy"], content["_policy"])
+            ],
+            "more than fits in memory",
+        ),
+        "a full root": (
+            lambda: content["arrays"].__setitem__(1, encode(np.ones((2, 2)))),
+            "not triangular",
+        ),
+        "a full root of the prior": (
+            lambda: content["_estimate"]["prior"].update(swapped_root()),
+            "not that of its covariance",
+        ),
+        "a negative gram": (
+            lambda: content["arrays"].__setitem__(2, encode(-np.eye(2))),
+            "no sum of squares",
+        ),
+        "a gram of no actions": (
+            lambda: content["arrays"].__setitem__(2, encode(np.array([[1.0, 5.0], [0.0, 1.0]]))),
+            "no sum of squares",
+        ),
+        "a negative scatter": (lambda: memory.update(scatter=encode(-np.eye(2))), "negative"),
+        "half a task": (lambda: memory.update(tasks=encode(np.array([2.5, 0.0]))), "not whole"),
         "a huge dimension": (lambda: content["setting"].update(dim=10**7), "loaded"),
     }
+
+
+def swapped_root() -> dict[str, Any]:
+    """A covariance with a root of it that is not triangular."""
+    root = np.array([[0.0, 1.0], [1.0, 0.0]])
+    return {"cov": encode(np.eye(2)), "cholesky": encode(root)}
 
 
 def nan() -> str:
@@ -171,6 +205,13 @@ def test_a_changed_file_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message) as caught:
         bm.Player.load(path)
     assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_player_is_saved_to_a_path(tmp_path: Path) -> None:
+    """Anything else is refused by name."""
+    player = bm.Player(ROSTER["KTS"], FAMILY.setting(5))
+    with pytest.raises(InputError, match=r"^path must be that of a file, got None"):
+        player.save(None)  # type: ignore[arg-type]
 
 
 def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:

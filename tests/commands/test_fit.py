@@ -72,6 +72,16 @@ def test_a_known_noise_and_many_tasks(tmp_path: Path, capsys: pytest.CaptureFixt
             ["--method", "moment-widened", "--widening", "1", "--horizon", "0"],
             ["--horizon must be at least 1, got 0"],
         ),
+        (
+            None,
+            ["--method", "moment-widened", "--widening", "1e308", "--horizon", "4"],
+            ["--widening widens variances by", "give a smaller one"],
+        ),
+        (
+            None,
+            ["--method", "moment-widened", "--widening", "1e250", "--horizon", "4"],
+            ["--widening widens variances by", "give a smaller one"],
+        ),
         (None, ["--widening", "3"], ["--widening is for --method moment-widened"]),
         (None, ["--reward", "Days"], ["column 'Days' is the reward"]),
         ("exact", [], ["fit all rewards exactly"]),
