@@ -10,6 +10,7 @@ import numpy as np
 
 from bayesmeta.checks import Array, InputError, array, covariance, numbers, real
 from bayesmeta.display import html_table, moments_rows, text_table
+from bayesmeta.sums import check_grams
 from bayesmeta.units import check_size, check_squares, comfortable, exponent, outer
 
 
@@ -121,7 +122,7 @@ class GaussianPrior:
                 f"gram and moment must end in ({self.dim}, {self.dim}) and ({self.dim},), "
                 f"got {gram.shape} and {moment.shape}"
             )
-        _check_grams(gram, moment)
+        _check_sums(gram, moment)
         return self.trusted_posterior(gram, moment, sigma)
 
     def trusted_posterior(self, gram: Array, moment: Array, noise_sd: float) -> tuple[Array, Array]:
@@ -160,23 +161,12 @@ def _posterior(
     return mean, cov
 
 
-def _check_grams(gram: Array, moment: Array) -> None:
-    """Refuse what is no A'A and A'x: NaN, asymmetry, negative eigenvalues."""
+def _check_sums(gram: Array, moment: Array) -> None:
+    """Refuse what is no A'A and A'x, whose sizes are accepted."""
     if not (np.isfinite(gram).all() and np.isfinite(moment).all()):
         raise InputError("gram or moment has a NaN or infinite entry; remove or replace it")
+    check_grams(gram)
     squares = np.diagonal(gram, axis1=-2, axis2=-1)
-    lengths = np.sqrt(np.where(squares > 0, squares, 1.0))
-    # each feature in its own length, so that units do not matter
-    scaled = gram / lengths[..., :, None] / lengths[..., None, :]
-    if (np.abs(scaled - np.swapaxes(scaled, -1, -2)) > 1e-8).any():
-        raise InputError("gram is not symmetric; give A'A, sums of products of features")
-    try:
-        np.linalg.cholesky(scaled + 1e-8 * np.eye(gram.shape[-1]))
-        negative = bool((squares < 0).any())
-    except np.linalg.LinAlgError:
-        negative = True
-    if negative:
-        raise InputError("gram has negative eigenvalues; give A'A, sums of products of features")
     check_squares("actions", squares.reshape(-1, squares.shape[-1]))
 
 
