@@ -260,11 +260,15 @@ class TaskStatistics:
         out: NDArray[np.bool_] = have_full_rank(self.gram)
         return out
 
-    def require_independent_features(self) -> None:
-        """Refuse features that are linear combinations of others, in all tasks together."""
+    def independent_features(self) -> bool:
+        """Whether no feature is a linear combination of others, in all tasks together."""
         from bayesmeta.kernels.linalg import have_full_rank
 
-        if not have_full_rank(self.gram.sum(axis=0)[None])[0]:
+        return bool(have_full_rank(self.gram.sum(axis=0)[None])[0])
+
+    def require_independent_features(self) -> None:
+        """Refuse features that are linear combinations of others, in all tasks together."""
+        if not self.independent_features():
             raise InputError(
                 "the features of all tasks together are linearly dependent, or so nearly that "
                 "numbers of 16 digits cannot tell them apart, so the prior mean is not determined; "

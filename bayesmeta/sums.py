@@ -68,14 +68,16 @@ def check_sums(
     own = moment / lengths
     below = _singular(scaled, SINGULAR * d)
     if count is not None:
-        ranks = np.where(below, 0, d)
-        ranks[below] = (np.linalg.eigvalsh(scaled[below]) > SINGULAR * d).sum(axis=1)
-        few = count < ranks
+        least = np.where(below, 0, d)
+        least[below] = (np.linalg.eigvalsh(scaled[below]) > SINGULAR * d).sum(axis=1)  # the rank
+        if energy is not None:
+            least = np.maximum(least, energy > 0)
+        few = count < least
         if few.any():
             j = int(np.argmax(few))
             raise InputError(
-                f"count of task {labels[j]!r} is {count[j]:g}, but its gram has rank {ranks[j]}, "
-                "which takes as many steps; give the number of steps the sums are over"
+                f"count of task {labels[j]!r} is {count[j]:g}, but its sums take at least "
+                f"{least[j]} steps; give the number of steps they are over"
             )
     if energy is None:
         _check_range(scaled[below], own, below, labels)

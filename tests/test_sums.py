@@ -44,7 +44,7 @@ def test_the_task_and_the_feature_are_named() -> None:
     rows, task = rng.standard_normal((40, 4)), np.repeat(list("abcdefgh"), 5)
     rows[task == "c", 1] = rows[task == "c", 0] + 1e-8 * rows[task == "c", 1]
     rows[:, 2] = 1.0
-    with pytest.raises(InputError, match="^in task 'c' the feature 'x2' is"):
+    with pytest.raises(InputError, match=r"^in task 'c' the feature 'x2' is"):
         TaskStatistics.from_arrays(task, rng.standard_normal(40), rows)
 
 
@@ -122,7 +122,7 @@ def test_a_moment_outside_the_range_of_its_gram_is_refused(unit: float, known: b
     labels = ("one", "two", "three")
     TaskStatistics(gram, moment * unit, *rest, labels)
     moment[0] += [1e-4, -1e-4]
-    with pytest.raises(InputError, match="^moment of task 'one' "):
+    with pytest.raises(InputError, match=r"^moment of task 'one' "):
         TaskStatistics(gram, moment * unit, *rest, labels)
 
 
@@ -139,7 +139,7 @@ def test_an_energy_smaller_than_the_moment_implies_is_refused() -> None:
     """Least squares explains no more than there is; rewards that are fitted exactly are held."""
     gram, moment, count, energy = plain()
     energy[2] = 0.99 * moment[2] @ np.linalg.solve(gram[2], moment[2])
-    with pytest.raises(InputError, match="^moment of task 3 is more than its gram and energy"):
+    with pytest.raises(InputError, match=r"^moment of task 3 is more than its gram and energy"):
         TaskStatistics(gram, moment, count, energy)
     for steps in (1, 2, 3, 10_000):
         theta = np.array([1e3, -2.0])
@@ -153,5 +153,7 @@ def test_a_count_below_the_rank_of_the_gram_is_refused() -> None:
     gram, moment, _, energy = plain()
     TaskStatistics(gram, moment, [1, 2, 2], energy)
     for count, label, rank in (([0, 2, 2], 1, 1), ([1, 1, 2], 2, 2)):
-        with pytest.raises(InputError, match=f"^count of task {label} is .* rank {rank}"):
+        with pytest.raises(InputError, match=f"^count of task {label} is .* at least {rank} steps"):
             TaskStatistics(gram, moment, count, energy)
+    with pytest.raises(InputError, match=r"^count of task 1 is 0, .* at least 1 steps"):
+        TaskStatistics(np.zeros((1, 2, 2)), np.zeros((1, 2)), [0], [1.0])
