@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bayesmeta.checks import Array, InputError
 from bayesmeta.kernels import SINGULAR
 
-NEAR = 1e-5
-"""Singular values of rows below this part of the largest have fewer than six digits in A'A."""
+NEAR = 3e-6
+"""Singular values of rows below this part of the largest have fewer than five digits in A'A."""
 SAME = 1e-13
 """Below this part of the largest they are what rounding leaves of rows that are dependent."""
 EPS = float(np.finfo(float).eps)
@@ -67,9 +67,10 @@ def check_sums(
     d = gram.shape[-1]
     own = moment / lengths
     below = _singular(scaled, SINGULAR * d)
+    values = np.linalg.eigvalsh(scaled[below])
     if count is not None:
         least = np.where(below, 0, d)
-        least[below] = (np.linalg.eigvalsh(scaled[below]) > SINGULAR * d).sum(axis=1)  # the rank
+        least[below] = (values > SINGULAR * d).sum(axis=1)  # the rank
         if energy is not None:
             least = np.maximum(least, energy > 0)
         few = count < least
@@ -83,6 +84,7 @@ def check_sums(
         _check_range(scaled[below], own, below, labels)
         return
     spare = np.full(len(energy), SINGULAR * d) + (0.0 if count is None else d * rounding(count))
+    spare[below] += 2 * np.maximum(-values[:, 0], 0.0)  # sums given to a few digits
     with np.errstate(over="ignore", invalid="ignore"):
         own = own / np.sqrt(np.maximum(energy, LEAST))[:, None]
         solved = np.linalg.solve(scaled + spare[:, None, None] * np.eye(d), own[..., None])

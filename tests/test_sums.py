@@ -34,7 +34,8 @@ def test_times_whose_sums_lose_the_slope_are_refused() -> None:
     ) as found:
         TaskStatistics.from_arrays(task, reward, with_intercept(time), ["intercept", "time"])
     assert "\n" not in str(found.value)
-    first = time - time[np.searchsorted(task, task)]
+    days, first = time - 1.7e9, time - time[np.searchsorted(task, task)]
+    TaskStatistics.from_arrays(task, reward, with_intercept(days), ["intercept", "time"])
     TaskStatistics.from_arrays(task, reward, with_intercept(first), ["intercept", "time"])
 
 
@@ -121,7 +122,9 @@ def test_a_moment_outside_the_range_of_its_gram_is_refused(unit: float, known: b
     rest = (count, energy * unit**2) if known else (None, None)
     labels = ("one", "two", "three")
     TaskStatistics(gram, moment * unit, *rest, labels)
-    moment[0] += [1e-4, -1e-4]
+    gram[0] -= 4e-9 * np.linalg.norm(gram[0]) * np.outer([3, -1], [3, -1]) / 10  # a few digits
+    TaskStatistics(gram, moment * unit, *rest, labels)
+    moment[0] += [1e-3, -1e-3]
     with pytest.raises(InputError, match=r"^moment of task 'one' "):
         TaskStatistics(gram, moment * unit, *rest, labels)
 
