@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesmeta.checks import Advice, Array, InputError, array
 from bayesmeta.columns import check_columns, numbers, row_labels, tasks_of
 from bayesmeta.display import visible
-from bayesmeta.kernels import SINGULAR
+from bayesmeta.kernels.codes import SINGULAR
 from bayesmeta.sums import check_grams, check_rows, check_sums, in_own_lengths, rounding
 from bayesmeta.units import check_sizes, check_squares
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError
-from bayesmeta.kernels import SINGULAR
+from bayesmeta.kernels.codes import SINGULAR
 
 NEAR = 3e-6
 """Singular values of rows below this part of the largest have fewer than five digits in A'A."""
@@ -115,7 +115,7 @@ def _check_range(
     values, vectors = np.linalg.eigh(singular)
     d = own.shape[1]
     parts = np.abs(np.einsum("nji,nj->ni", vectors, own[below]))
-    sizes = np.linalg.norm(own, axis=1)
+    sizes = np.abs(own).max(axis=1)
     # sums of rewards that cancel are rounding only
     most = np.sqrt(SINGULAR * d) * sizes[below] + SINGULAR * sizes.max(initial=0.0)
     outside = ((values < 64 * EPS * d) & (parts > most[:, None])).any(axis=1)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from bayesmeta.kernels import SINGULAR
+from bayesmeta.kernels.codes import SINGULAR
 from bayesmeta.kernels.jit import inlined, kernel
 
 
