@@ -122,7 +122,7 @@ def test_a_moment_outside_the_range_of_its_gram_is_refused(unit: float, known: b
     rest = (count, energy * unit**2) if known else (None, None)
     labels = ("one", "two", "three")
     TaskStatistics(gram, moment * unit, *rest, labels)
-    gram[0] -= 4e-9 * np.linalg.norm(gram[0]) * np.outer([3, -1], [3, -1]) / 10  # a few digits
+    gram[0] -= 4e-10 * np.linalg.norm(gram[0]) * np.outer([3, -1], [3, -1]) / 10  # a few digits
     TaskStatistics(gram, moment * unit, *rest, labels)
     moment[0] += [1e-3, -1e-3]
     with pytest.raises(InputError, match=r"^moment of task 'one' "):
