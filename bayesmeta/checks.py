@@ -98,6 +98,8 @@ def real(name: str, value: Any, *, above: float = -math.inf, least: float = -mat
     try:
         if getattr(value, "ndim", 0):
             raise TypeError  # an array of one number is an array
+        if isinstance(value, str) and "_" in value:
+            raise ValueError  # to Python, 1_5 is 15
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise _bad(name, f"must be a number, got {_shown(value)}") from None

@@ -18,10 +18,10 @@ from bayesmeta.checks import (
     of_type,
     own_sizes,
     real,
-    unit_diagonal,
     whole,
 )
 from bayesmeta.display import html_table, moments_rows, text_table
+from bayesmeta.sums import check_grams
 from bayesmeta.units import check_size, check_squares, comfortable, exponent, outer
 
 
@@ -134,7 +134,7 @@ class GaussianPrior:
                 f"gram and moment must end in ({self.dim}, {self.dim}) and ({self.dim},), "
                 f"got {gram.shape} and {moment.shape}"
             )
-        _check_grams(gram, moment, sigma)
+        _check_sums(gram, moment, sigma)
         return self.trusted_posterior(gram, moment, sigma)
 
     def trusted_posterior(self, gram: Array, moment: Array, noise_sd: float) -> tuple[Array, Array]:
@@ -174,19 +174,11 @@ def _posterior(
     return mean, cov
 
 
-def _check_grams(gram: Array, moment: Array, noise_sd: float) -> None:
-    """Refuse what is no A'A and A'x: NaN, asymmetry, negative eigenvalues, rewards of no step."""
+def _check_sums(gram: Array, moment: Array, noise_sd: float) -> None:
+    """Refuse what is no A'A and A'x: NaN, no gram, sizes beyond, rewards of no step."""
     if not (np.isfinite(gram).all() and np.isfinite(moment).all()):
         raise InputError("gram or moment has a NaN or infinite entry; remove or replace it")
-    scaled = unit_diagonal(gram)
-    if (np.abs(scaled - np.swapaxes(scaled, -1, -2)) > 1e-8).any():
-        raise InputError("gram is not symmetric; give A'A, sums of products of features")
-    try:
-        factor = np.linalg.cholesky(scaled + 1e-8 * np.eye(gram.shape[-1]))
-    except np.linalg.LinAlgError:
-        raise InputError(
-            "gram has negative eigenvalues; give A'A, sums of products of features"
-        ) from None
+    scaled, factor = check_grams(gram)
     squares = np.diagonal(gram, axis1=-2, axis2=-1)
     check_squares("actions", squares.reshape(-1, squares.shape[-1]))
     short = np.diagonal(factor, axis1=-2, axis2=-1).min(axis=-1) < 1e-2  # perhaps singular

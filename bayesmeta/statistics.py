@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from bayesmeta.checks import Advice, Array, InputError, array
 from bayesmeta.columns import check_columns, numbers, row_labels, tasks_of
 from bayesmeta.display import visible
+from bayesmeta.kernels.codes import SINGULAR
+from bayesmeta.sums import check_grams, check_rows, check_sums, in_own_lengths, rounding
 from bayesmeta.units import check_sizes, check_squares
 
 if TYPE_CHECKING:
@@ -67,17 +69,10 @@ class TaskStatistics:
         if d == 0:
             raise InputError("moment has no features; give at least one")
         gram = array("gram", self.gram, (n, d, d))
-        if np.abs(gram - np.swapaxes(gram, -1, -2)).max(initial=0.0) > 1e-8 * np.abs(gram).max(
-            initial=0.0
-        ):
-            raise InputError("gram must be symmetric in its last two axes")
+        check_grams(gram)
         object.__setattr__(self, "moment", moment)
         object.__setattr__(self, "gram", gram)
         squares = np.diagonal(gram, axis1=-2, axis2=-1)
-        lengths = np.sqrt(np.maximum(squares, 0.0))
-        most = lengths[:, :, None] * lengths[:, None, :]
-        if (squares < 0).any() or (np.abs(gram) > most * (1 + 1e-8)).any():
-            raise InputError("gram must be A'A, positive semidefinite; give sums of products")
         check_squares("features", squares)
         if (moment[squares == 0] != 0).any():
             raise InputError("moment must be 0 where a feature of a task is always 0")
@@ -89,6 +84,8 @@ class TaskStatistics:
                     raise InputError(f"{name} must not be negative")
                 if name == "energy":
                     check_squares("rewards", value)
+                elif (value != np.rint(value)).any() or (value > 2.0**53).any():
+                    raise InputError(f"{name} must be whole numbers: the steps of each task")
                 object.__setattr__(self, name, value)
         for name, size in (("tasks", n), ("features", d)):
             labels = getattr(self, name)
@@ -98,6 +95,7 @@ class TaskStatistics:
                 if len(labels) != size or len(set(map(str, labels))) < size:
                     raise InputError(f"{name} must be {size} different labels, got {labels!r:.80}")
                 object.__setattr__(self, name, labels)
+        check_sums(gram, moment, self.count, self.energy, self.task_labels)
 
     @classmethod
     def trusted(
@@ -180,7 +178,9 @@ class TaskStatistics:
         count = np.bincount(index, minlength=n).astype(float)
         energy = np.bincount(index, rewards**2, minlength=n)
         named = None if names is None else tuple(names)
-        return cls(gram, moment, count, energy, tuple(found), named)
+        stats = cls(gram, moment, count, energy, tuple(found), named)
+        check_rows(stats.gram, rows, index, stats.task_labels, stats.feature_labels)
+        return stats
 
     @classmethod
     def from_frame(
@@ -260,11 +260,15 @@ class TaskStatistics:
         out: NDArray[np.bool_] = have_full_rank(self.gram)
         return out
 
-    def require_independent_features(self) -> None:
-        """Refuse features that are linear combinations of others, in all tasks together."""
+    def independent_features(self) -> bool:
+        """Whether no feature is a linear combination of others, in all tasks together."""
         from bayesmeta.kernels.linalg import have_full_rank
 
-        if not have_full_rank(self.gram.sum(axis=0)[None])[0]:
+        return bool(have_full_rank(self.gram.sum(axis=0)[None])[0])
+
+    def require_independent_features(self) -> None:
+        """Refuse features that are linear combinations of others, in all tasks together."""
+        if not self.independent_features():
             raise InputError(
                 "the features of all tasks together are linearly dependent, or so nearly that "
                 "numbers of 16 digits cannot tell them apart, so the prior mean is not determined; "
@@ -291,9 +295,11 @@ class TaskStatistics:
         return TaskStatistics.trusted(self.gram, self.moment - fitted, self.count, energy), centre
 
     def residuals(self) -> tuple[float, float]:
-        """Squares left over by every task's own least squares, summed, and how many are free."""
-        from bayesmeta.kernels.linalg import SINGULAR
+        """Squares left over by every task's own least squares, summed, and how many are free.
 
+        Tasks are left out whose gram has a rank that is in doubt: an eigenvalue too small for
+        ``determined``, but more than rounding leaves.
+        """
         if self.count is None or self.energy is None:
             raise InputError(
                 Advice(
@@ -303,15 +309,22 @@ class TaskStatistics:
             )
         centred, _ = self.centred()
         assert centred.energy is not None
-        squares = np.diagonal(self.gram, axis1=1, axis2=2)
-        lengths = np.sqrt(np.where(squares > 0, squares, 1.0))  # of each feature in each task
-        gram = self.gram / lengths[:, :, None] / lengths[:, None, :]
+        gram, lengths = in_own_lengths(self.gram)
         moment = centred.moment / lengths
         values, vectors = np.linalg.eigh(gram)
         kept = values > SINGULAR * self.dim  # the rank test of ``determined``
         along = np.einsum("nji,nj->ni", vectors, moment)
         fitted = np.divide(along**2, values, out=np.zeros_like(along), where=kept).sum(axis=1)
-        return float((centred.energy - fitted).sum()), float((self.count - kept.sum(axis=1)).sum())
+        zero = values <= (rounding(self.count) * self.dim)[:, None]
+        known = (kept | zero).all(axis=1)
+        left, free = centred.energy - fitted, self.count - kept.sum(axis=1)
+        if not known.all() and free[known].sum() < 1 <= free.sum():
+            raise InputError(
+                "the features of tasks are so nearly dependent that their sums of products do not "
+                "show how many parameters a task has; take the mean off a feature that hardly "
+                "varies about it (a date), or leave out one that others make up"
+            )
+        return float(left[known].sum()), float(free[known].sum())
 
     @staticmethod
     def concatenate(parts: Iterable[TaskStatistics]) -> TaskStatistics:

@@ -101,7 +101,7 @@ def importers(of: str) -> set[str]:
 ORDER = (
     ("checks", "columns", "streams", "display", "lazy", "data", "units"),
     ("kernels",),
-    ("gaussian", "statistics", "actions"),
+    ("gaussian", "statistics", "sums", "actions"),
     ("theory", "environment"),
     ("runner",),
     ("estimators",),

@@ -7,7 +7,6 @@ agent whose prior comes from somewhere else is one more learner of this shape.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -263,7 +262,7 @@ class Likelihood:
         if n >= 2 and (memory.estimate is None or n >= memory.next_fit):
             old = memory.estimate
             stats = TaskStatistics.trusted(memory.gram[:n], memory.moment[:n])
-            with suppress(InputError):  # the steps of all tasks do not yet span all directions
+            if stats.independent_features():  # the steps of all tasks span all directions
                 start = None if old is None else (old.prior.mean, old.prior.cov)
                 memory.estimate = largest_likelihood(
                     stats,

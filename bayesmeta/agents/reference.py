@@ -15,8 +15,7 @@ from bayesmeta.agents.policies import Policy
 from bayesmeta.checks import Array
 from bayesmeta.environment import Task
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.kernels.codes import Rule, Scheme
-from bayesmeta.kernels.linalg import SINGULAR
+from bayesmeta.kernels.codes import SINGULAR, Rule, Scheme
 from bayesmeta.kernels.tuples import Plan
 
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from functools import partial
+from typing import Any, NoReturn
 
 from bayesmeta.display import visible
 
 
 class Parser(argparse.ArgumentParser):
-    """Exit code 2 and one line."""
+    """Exit code 2 and one line; numbers without Python's underscores."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for kind in (int, float):
+            self.register("type", kind, partial(plain, kind))
 
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog}: {visible(message)} (see {self.prog} --help)", file=sys.stderr)
@@ -25,6 +31,13 @@ class Parser(argparse.ArgumentParser):
         if rest and self._subparsers is None:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return found, rest
+
+
+def plain[T: (int, float)](kind: type[T], text: str) -> T:
+    """A number as it is written elsewhere, too: to Python, 1_5 is 15."""
+    if "_" in text:
+        raise ValueError(text)
+    return kind(text)
 
 
 type Subparsers = argparse._SubParsersAction[Parser]

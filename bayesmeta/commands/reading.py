@@ -56,6 +56,12 @@ def _parquet(path: Path) -> DataFrame:
     import pandas as pd
 
     frame = pd.read_parquet(path)
+    twice = [name for name in frame.index.names if name is not None and name in frame.columns]
+    if twice:
+        raise InputError(
+            f"{path} has a column {twice[0]!r} and an index of that name; save it without the "
+            "index, as of frame.reset_index(drop=True)"
+        )
     return frame.reset_index() if any(frame.index.names) else frame
 
 

@@ -132,4 +132,6 @@ def _study_collect(options: argparse.Namespace) -> int:
     status = study_status(study, folder)
     missing = status.total - status.done
     print(f"wrote {out} ({sizes})" + (f"; {missing} cells are missing" if missing else ""))
+    for note in status.notes:
+        print(f"  note: {note}")
     return 0

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bayesmeta.checks import real, whole
+from bayesmeta.commands.parsing import plain
 
 if TYPE_CHECKING:
     from bayesmeta.commands.parsing import Subparsers
@@ -20,11 +21,11 @@ def _integer(text: str) -> int:
     from decimal import Decimal
 
     try:
-        return int(text)
+        return plain(int, text)
     except ValueError:
         pass
     try:
-        if float(text).is_integer():
+        if plain(float, text).is_integer():
             return int(Decimal(text))
     except (ValueError, ArithmeticError):
         pass

@@ -8,7 +8,7 @@ from bayesmeta.checks import Advice, InputError
 from bayesmeta.statistics import TaskStatistics
 
 EXACT = 1e-13
-"""Rewards are fitted exactly where residuals are this part of their sum of squares."""
+"""Residuals that are this part of the rewards' sum of squares are rounding."""
 
 
 def pooled_variance(stats: TaskStatistics, *, common: bool = False) -> tuple[float, float]:
@@ -34,8 +34,9 @@ def pooled_variance(stats: TaskStatistics, *, common: bool = False) -> tuple[flo
     if left <= EXACT * stats.energy.sum():
         raise InputError(
             Advice(
-                "the rewards of every task are fitted exactly, so the noise cannot be estimated; "
-                "give {noise_sd}, or more rows a task"
+                "the rewards of every task are fitted exactly, or tasks differ so much that their "
+                "sums of squares do not show the noise, so it cannot be estimated; give "
+                "{noise_sd}, or more rows a task"
             )
         )
     return left / freedom, freedom

@@ -1,8 +1,12 @@
-"""The codes by which kernels know policies and exploration rules."""
+"""What kernels share with code that does not wait for numba: codes of policies and exploration
+rules, and when a gram is singular."""
 
 from __future__ import annotations
 
 from enum import IntEnum
+
+SINGULAR = 1e-12
+"""A gram is singular where lambda_min of V_ij / sqrt(V_ii V_jj) is below this times d."""
 
 
 class Scheme(IntEnum):

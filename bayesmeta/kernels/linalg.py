@@ -6,10 +6,8 @@ import math
 
 import numpy as np
 
+from bayesmeta.kernels.codes import SINGULAR
 from bayesmeta.kernels.jit import inlined, kernel
-
-SINGULAR = 1e-12
-"""A gram is singular where lambda_min of V_ij / sqrt(V_ii V_jj) is below this times d."""
 
 
 @inlined

@@ -20,6 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from bayesmeta.checks import InputError
 from bayesmeta.runner import limits, progress
@@ -248,6 +249,9 @@ class Processes:
         self.watch: Callable[[], None] = lambda: None
         self._count, self._stillborn = count, 0
         self._all: list[_Process] = []
+        self._clocks = WeakKeyDictionary[
+            Future[Any], limits.Clock
+        ]()  # also of processes that are gone
 
     def submit(self, call: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         self._replace_dead()
@@ -262,6 +266,7 @@ class Processes:
             except BrokenProcessPool:  # killed since its last call ended; try another
                 self._all.remove(process)
                 continue
+            self._clocks[process.future] = process.clock
             return process.future
 
     def _replace_dead(self) -> None:
@@ -288,7 +293,7 @@ class Processes:
         return float(sum(value for value in values if not math.isnan(value)))
 
     def reason(self, future: Future[Any]) -> Exception | None:
-        clock = next(process.clock for process in self._all if process.future is future)
+        clock = self._clocks[future]
         where = clock.where()
         if where or clock.ended:
             return limits.timed_out(self.timeout, where)

@@ -215,6 +215,11 @@ class Folder:
         ours = isinstance(found, dict) and "study" in found
         return found if ours and isinstance(found.get("sessions"), list) else {}
 
+    def manifest_fault(self) -> str:
+        """What is wrong with the manifest; nothing where there is none yet."""
+        wrong = self._manifest.exists() and not self.manifest()
+        return f"{self._manifest} is not a study's, or damaged" if wrong else ""
+
     def write_manifest(self, content: dict[str, Any]) -> None:
         self._check_there()  # the counts would be of cells that are not
         text = json.dumps(content, indent=2) + "\n"
@@ -226,11 +231,9 @@ class Folder:
         path = self.folder / "lock"
         for own in (path, self.cells, self._failures, self._manifest):
             refuse_link(own)
-        if self._manifest.exists() and not self.manifest():
-            raise InputError(
-                f"{self._manifest} is not a study's, or damaged; remove it, or choose another "
-                "folder"
-            )
+        fault = self.manifest_fault()
+        if fault:
+            raise InputError(f"{fault}; remove it, or choose another folder")
         self._made = [p for p in (self.folder, self.cells, path, self._manifest) if not p.exists()]
         writable_folder(self.cells)
         try:

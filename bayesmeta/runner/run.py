@@ -334,6 +334,8 @@ def study_status(study: Study, folder: Path | str) -> Report:
     missing = keys - done
     failures = [_short(f) for key, f in store.failures().items() if key in missing]
     notes = [f"{file} is damaged; its cells will be run again" for file in damaged]
+    fault = store.manifest_fault()
+    notes += [f"{fault}; remove it before the study is run again"] if fault else []
     made_by = Counter(found[key] for key in done)
     notes += other_versions(made_by, versions() | source_of(study.function))
     return Report(study.name, store, len(keys), len(done), failures, 0, notes)

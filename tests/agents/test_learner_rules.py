@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from bayesmeta.agents import learners
-from bayesmeta.agents.learners import KNOWN, KNOWN_MEAN, UNKNOWN, Given, Likelihood, Moments
+from bayesmeta.agents.learners import (
+    KNOWN,
+    KNOWN_MEAN,
+    UNKNOWN,
+    Finished,
+    Given,
+    Likelihood,
+    Moments,
+)
 from bayesmeta.checks import InputError
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.gaussian import GaussianPrior
@@ -121,6 +129,27 @@ def test_when_a_likelihood_is_fitted_again(monkeypatch: pytest.MonkeyPatch) -> N
         assert start[0] is answers[i].mean and start[1] is answers[i].cov
     assert [one.status for one in found[:3]] == [Status.TOO_FEW_TASKS] * 2 + [Status.OK]
     assert found[4].prior is answers[2] and found[5].prior is answers[3]
+
+
+def test_a_likelihood_waits_for_steps_that_span_and_hides_no_refusal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tasks in one direction leave it without an estimate; what the fit refuses is said."""
+
+    def fit(*_: object) -> PriorEstimate:
+        raise InputError("refused")
+
+    monkeypatch.setattr(learners, "largest_likelihood", fit)
+    learner, rng = Likelihood(), np.random.default_rng(0)
+    flat = Finished(np.diag([1.0, 0.0]), np.array([1.0, 0.0]), 1, 1.0)
+    memory = learner.start(SETTING)
+    for _ in range(3):
+        memory = learner.observe(memory, flat)
+        assert learner.estimate(memory, SETTING, rng).status is Status.TOO_FEW_TASKS
+    for task in planted(2):
+        memory = learner.observe(memory, task)
+    with pytest.raises(InputError, match="refused"):
+        learner.estimate(memory, SETTING, rng)
 
 
 def test_when_a_posterior_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,6 +170,10 @@ def test_parquet_columns_that_are_no_numbers(
     frame.set_index("t").to_parquet(path)
     assert run("fit", str(path), *MOMENTS, "--json") == 0
     assert json.loads(capsys.readouterr().out)["tasks"] == 3
+    frame.set_index("t", drop=False).to_parquet(path)
+    assert run("fit", str(path), *MOMENTS) == 2
+    said = capsys.readouterr().err
+    assert "a column 't' and an index of that name" in said and said.count("\n") == 1
 
 
 def test_labels_that_look_alike_are_kept_apart_and_said(

@@ -406,6 +406,16 @@ def test_noise_that_cannot_be_seen_is_said() -> None:
             bm.fit_prior(exact, method=method)
 
 
+def test_noise_that_sums_of_squares_do_not_show_is_not_called_an_exact_fit() -> None:
+    """Tasks that differ by 1e7 times the noise."""
+    rng = np.random.default_rng(11)
+    task, theta = np.repeat(np.arange(12), 6), rng.standard_normal(12)
+    rewards = 1e7 * theta[task] + rng.standard_normal(72)
+    stats = bm.TaskStatistics.from_arrays(task, rewards, np.ones((72, 1)))
+    with pytest.raises(bm.InputError, match="or tasks differ so much"):
+        bm.fit_prior(stats, method="moment")
+
+
 def test_a_stopped_search_says_so() -> None:
     """With a limit of one step it has not arrived, and says what to do."""
     made = Problem(1, 3, 200)

@@ -213,3 +213,13 @@ def test_a_script_that_has_loaded_numba_may_compile_in_its_workers(tmp_path: Pat
         [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=120
     )
     assert done.stdout.split() == ["4", "0"], done.stderr
+
+
+def test_a_death_is_explained_after_its_process_was_replaced() -> None:
+    """Two workers die at once: a call made again for the first removes both processes, before
+    anybody has asked why the second died."""
+    with processes(2) as workers:
+        lost = [workers.submit(os._exit, 1) for _ in range(2)]
+        wait(lost)
+        assert workers.submit(abs, -3).result() == 3
+        assert [workers.reason(future) for future in lost] == [None, None]

@@ -136,7 +136,7 @@ def damage(path: Path, content: bytes | None) -> None:
 def test_a_damaged_manifest_is_refused_in_one_line(
     how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The results are kept; status and collect do not need it."""
+    """The results are kept; status and collect do not need it, and say so."""
     study = example.slow
     some = replace(study, cells={name: study.cells[name] for name in ("run=0", "run=1")})
     run(some, tmp_path)
@@ -145,8 +145,12 @@ def test_a_damaged_manifest_is_refused_in_one_line(
     assert command("study", "run", name, "--jobs", "1", "--folder", str(tmp_path)) == 2
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and "manifest.json is not a study's, or damaged; remove it" in said
-    assert bm.study_status(some, tmp_path).done == 2
-    bm.collect(some, tmp_path)
+    status = bm.study_status(some, tmp_path)
+    assert status.done == 2 and "manifest.json is not a study's, or damaged" in status.notes[0]
+    out = str(tmp_path / "out.nc")
+    collect = ("study", "collect", name, "--folder", str(tmp_path), "--partial", "--out", out)
+    assert command(*collect) == 0
+    assert "manifest.json is not a study's, or damaged" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("how", DAMAGE)

@@ -401,6 +401,8 @@ def test_a_large_dimension_takes_no_time(capsys: pytest.CaptureFixture[str]) -> 
         (["--horizon", "many"], "--horizon: must be a whole number, got 'many'"),
         (["--tasks", "1.5"], "--tasks: must be a whole number"),
         (["--tasks", "1e400"], "--tasks: must be a whole number"),
+        (["--tasks", "1_0"], "--tasks: must be a whole number, got '1_0'"),
+        (["--noise-sd", "1_5"], "--noise-sd: invalid float value: '1_5'"),
         (["--noise-sd", "1e-300"], "floating point with noise_sd 1e-300; bring it nearer to 1"),
         (["--noise-sd", "1e-160"], "noise_sd 1e-160"),
         (["--noise-sd", "1e200"], "noise_sd 1e+200"),
