@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 
 import bayesmeta as bm
-from bayesmeta.runner.executors import Serial, each
+from bayesmeta.runner.executors import Serial, each, processes
 from bayesmeta.runner.pinning import PINNED
 from tests.helpers import ROOT, in_session, wait_until
 from tests.runner import example_cells as example
