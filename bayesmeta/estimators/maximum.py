@@ -20,7 +20,7 @@ from bayesmeta.estimators.information import standard_errors
 from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
 from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.estimators.search import LIMIT, Search
-from bayesmeta.estimators.starts import LOST, End, elsewhere, least_noise
+from bayesmeta.estimators.starts import LOST, End, at_moments, elsewhere, least_noise
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 
@@ -99,8 +99,12 @@ def maximise(
             return Search(packed, mean, cov, noise, begin, free, restricted, each)
 
         best, strays = _from_usual(begun, starts, begin, options.limit)
-        endless, sure = False, True
-        if options.thorough and n <= FEW and len(total) <= NARROW:
+        endless, sure, small = False, True, n <= FEW and len(total) <= NARROW
+        if options.thorough:
+            start = at_moments(stats, change, variance, begin)
+            found = _from_moments(begun, start, None if small else best, options.limit)
+            best, strays = (best, strays + found) if small else (_higher(best, found), strays)
+        if options.thorough and small:
             least = least_noise(energy, begin)
             ends, few = elsewhere(packed, begin, least, free, restricted)
             endless = least < begin and _endless(ends, begun, least)
@@ -167,6 +171,27 @@ def _from_usual(
             if one is not None:
                 strays.append((one, limit, False))
     return max(ended, key=_value, default=None), strays
+
+
+def _from_moments(
+    begun: Begun, start: tuple[Array, float] | None, best: Ended | None, limit: int
+) -> list[Ended]:
+    """The end of a search from the moments, if there is one; where ``best`` is given, only if they
+    are likelier than it."""
+    with suppress(np.linalg.LinAlgError):
+        if start is not None:
+            one = begun(*start)
+            if best is None or one.point.value > _value(best) + MARGIN:
+                return [(one, *one.climb(limit))]
+    return []
+
+
+def _higher(best: Ended | None, others: list[Ended]) -> Ended | None:
+    """Another search takes the place of the best if it ends higher by ``MARGIN``."""
+    for other in others:
+        if best is None or _value(other) > _value(best) + MARGIN:
+            best = other
+    return best
 
 
 def _highest(

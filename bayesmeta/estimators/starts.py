@@ -6,14 +6,17 @@ tasks that do not; with tasks that differ in one direction, or in another.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Array
+from bayesmeta.checks import Array, InputError
+from bayesmeta.estimators import moments
 from bayesmeta.estimators.likelihood import Packed, full, rounding, triangle
 from bayesmeta.gaussian import lower_root
 from bayesmeta.kernels.ascend import Problem, ascend
+from bayesmeta.statistics import TaskStatistics
 
 STARTS = 40
 """Places from which the likelihood is climbed."""
@@ -42,6 +45,28 @@ class End(NamedTuple):
 def least_noise(energy: float, variance: float) -> float:
     """The noise variance below which a likelihood is in error by ``LOST``, or the first guess."""
     return min(rounding(energy) / LOST, variance)
+
+
+def at_moments(
+    stats: TaskStatistics, change: Array, variance: float | None, begin: float
+) -> tuple[Array, float] | None:
+    """Eq. (11) in the coordinates theta = ``change`` theta', without negative eigenvalues, and the
+    noise variance of the tasks' own residuals; None where fewer than two tasks can be used.
+
+    Where features are nearly constant within tasks, the differences of tasks are far larger than
+    any of the usual starts.
+    """
+    state = moments.empty(len(change))
+    moments.observe_all(state, change.T @ stats.gram @ change, stats.moment @ change)
+    if state.tasks[0] < 2:
+        return None
+    if variance is None:
+        variance = begin
+        with suppress(InputError):  # residuals that do not show the noise
+            left, free = stats.residuals()
+            variance = left / free if free >= 1 and left > 0 else begin
+    values, vectors = np.linalg.eigh(moments.covariance(state, variance))
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T, variance
 
 
 def elsewhere(

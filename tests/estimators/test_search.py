@@ -171,3 +171,23 @@ def test_steps_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(Search, "bfgs", lambda self, limit: [asked.append(limit), 5][1])
         assert search.climb(60) == (60, False)
     assert len(scored) == 50 and asked == [35, 5]
+
+
+@pytest.mark.parametrize("tasks", [12, 150])
+def test_tasks_far_from_a_common_origin(tasks: int) -> None:
+    """Times that hardly vary within a task: seen from a common origin tasks differ by far more than
+    any usual start has it. Never below a search that begins at eq. (11)."""
+    rng = np.random.default_rng(11)
+    label, z = np.repeat(np.arange(tasks), 8), rng.standard_normal((tasks, 2))
+    x, noise = rng.uniform(-1, 1, 8 * tasks), rng.standard_normal(8 * tasks)
+    time = 24.0 * (label % 12) + 0.25 * x
+    rewards = z[label, 0] + (0.5 + 0.2 * z[label, 1]) * x + 0.1 * noise
+    rows = np.column_stack([np.ones(8 * tasks), (time - time.mean()) / 80])
+    stats = TaskStatistics.from_arrays(label, rewards, rows)
+    found, start = bm.fit_prior(stats), bm.fit_prior(stats, method="moment-clipped").prior
+    other = maximise(stats, None, True, Options(start=(start.mean, start.cov), thorough=False))
+    assert found.status in (bm.Status.OK, bm.Status.IMPRECISE)
+    assert found.log_likelihood is not None and found.log_likelihood > other.value - SHORT
+    assert found.noise_sd == pytest.approx(0.1, rel=0.2)
+    usual = maximise(stats, None, True, Options(thorough=False))
+    assert usual.value < other.value - 1

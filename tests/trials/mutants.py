@@ -313,7 +313,8 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     start = time.monotonic()
     trial = Trial(root, options.folder.resolve(), options.jobs)
-    files = sorted({file for one in chosen for file in plan.test_files(root, one.file)})
+    asked = [one for one in chosen if options.only or trial.result_of(one) is None]
+    files = sorted({file for one in asked for file in plan.test_files(root, one.file)})
     try:
         trial.prepare(files, print)
         if options.only:
