@@ -192,6 +192,11 @@ def lower_root(cov: Array) -> Array:
             return root
         values, vectors = np.linalg.eigh(cov)
         half = vectors * np.sqrt(np.clip(values, 0.0, None))
-        upper = np.linalg.qr(half.T, mode="r")
-        signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
-        return np.ascontiguousarray((upper * signs[:, None]).T)
+        return triangular(half)
+
+
+def triangular(half: Array) -> Array:
+    """The lower triangular L, its diagonal not negative, with L L' = ``half half'``."""
+    upper = np.linalg.qr(half.T, mode="r")
+    signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
+    return np.ascontiguousarray((upper * signs[:, None]).T)

@@ -292,6 +292,7 @@ class TaskStatistics:
 
     def residuals(self) -> tuple[float, float]:
         """Squares left over by every task's own least squares, summed, and how many are free."""
+        from bayesmeta.kernels.estep import INFLATED, inverted
         from bayesmeta.kernels.linalg import SINGULAR
 
         if self.count is None or self.energy is None:
@@ -307,11 +308,15 @@ class TaskStatistics:
         lengths = np.sqrt(np.where(squares > 0, squares, 1.0))  # of each feature in each task
         gram = self.gram / lengths[:, :, None] / lengths[:, None, :]
         moment = centred.moment / lengths
-        values, vectors = np.linalg.eigh(gram)
+        found = inverted(gram, moment)
+        fitted, rank = found.fitted[: len(self)], np.full(len(self), self.dim)
+        rest = ~(found.inflation[: len(self)] <= INFLATED)
+        values, vectors = np.linalg.eigh(gram[rest])
         kept = values > SINGULAR * self.dim  # the rank test of ``determined``
-        along = np.einsum("nji,nj->ni", vectors, moment)
-        fitted = np.divide(along**2, values, out=np.zeros_like(along), where=kept).sum(axis=1)
-        return float((centred.energy - fitted).sum()), float((self.count - kept.sum(axis=1)).sum())
+        along = np.einsum("nji,nj->ni", vectors, moment[rest])
+        squares = np.divide(along**2, values, out=np.zeros_like(along), where=kept)
+        fitted[rest], rank[rest] = squares.sum(axis=1), kept.sum(axis=1)
+        return float((centred.energy - fitted).sum()), float((self.count - rank).sum())
 
     @staticmethod
     def concatenate(parts: Iterable[TaskStatistics]) -> TaskStatistics:
