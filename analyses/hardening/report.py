@@ -83,18 +83,20 @@ def _bars(axes: Axes, rows: dict[str, dict[str, int]], parts: dict[str, Any]) ->
     """A bar a row, of its parts, with the name of each part at the bar where it is longest."""
     names = list(rows)
     start = [0] * len(names)
+    totals = [[rows[name][part] for part in parts] for name in names]
     for part, (label, color, hatch) in parts.items():
         lengths = [rows[name][part] for name in names]
         axes.barh(names, lengths, left=start, color=color, hatch=hatch, edgecolor="white")
         most = max(range(len(names)), key=lengths.__getitem__)
         if lengths[most]:
-            _name_part(axes, label, most, start[most] + lengths[most] / 2, dark=color != BLUE)
+            boxed = color != BLUE or lengths[most] < 0.2 * max(map(sum, totals))  # too narrow
+            _name_part(axes, label, most, start[most] + lengths[most] / 2, boxed)
         start = [a + b for a, b in zip(start, lengths, strict=True)]
     axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names], fontsize=SMALL)
     axes.invert_yaxis()
 
 
-def _name_part(axes: Axes, label: str, row: int, middle: float, dark: bool) -> None:
+def _name_part(axes: Axes, label: str, row: int, middle: float, boxed: bool) -> None:
     axes.text(
         middle,
         row,
@@ -102,8 +104,8 @@ def _name_part(axes: Axes, label: str, row: int, middle: float, dark: bool) -> N
         ha="center",
         va="center",
         fontsize=LABEL - 1,
-        color=INK if dark else "white",
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1} if dark else None,
+        color=INK if boxed else "white",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1} if boxed else None,
     )
 
 
