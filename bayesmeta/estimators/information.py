@@ -8,7 +8,8 @@ import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.likelihood import Packed, Point
-from bayesmeta.kernels.estep import Chunk, EachTask, Parameters, estep
+from bayesmeta.kernels.estep import estep
+from bayesmeta.kernels.lanes import Chunk, EachTask, Parameters
 
 
 class Found(Protocol):

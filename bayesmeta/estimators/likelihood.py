@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from bayesmeta.checks import Array
-from bayesmeta.kernels.estep import LANES, Chunk, EachTask, Parameters, estep, second_pass
+from bayesmeta.kernels.estep import INFLATED, estep, inverted, second_pass
+from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Parameters
 from bayesmeta.statistics import TaskStatistics
 
 CHUNK = 64 * LANES
@@ -32,21 +33,56 @@ class Packed(NamedTuple):
 
 def pack(stats: TaskStatistics, change: Array) -> Packed:
     """Lay out, in coordinates theta = ``change`` @ theta'."""
-    n, d = len(stats), stats.dim
-    rows, columns = triangle(d)
-    chunks = []
-    for first in range(0, n, CHUNK):
-        part = slice(first, min(first + CHUNK, n))
-        gram = change.T @ stats.gram[part] @ change
-        size = -(-len(gram) // LANES) * LANES
-        grams, moments, energy = np.zeros((len(rows), size)), np.zeros((d, size)), np.zeros(size)
-        grams[:, : len(gram)] = gram[:, rows, columns].T
-        moments[:, : len(gram)] = (stats.moment[part] @ change).T
-        if stats.energy is not None:
-            energy[: len(gram)] = stats.energy[part]
-        chunks.append(Chunk(grams, moments, energy))
+    n = len(stats)
+    chunks = [lay_out(stats, change, slice(first, first + CHUNK)) for first in range(0, n, CHUNK)]
     steps = 0.0 if stats.count is None else float(stats.count.sum())
-    return Packed(chunks, n, steps, d)
+    return Packed(chunks, n, steps, stats.dim)
+
+
+def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
+    """Some tasks as a chunk, those with well-conditioned grams first."""
+    d = stats.dim
+    gram, moment = _changed(stats.gram[part], change), stats.moment[part] @ change
+    n = len(gram)
+    energy = np.zeros(n) if stats.energy is None else stats.energy[part]
+    everyone = np.arange(n)
+    grams = _padded(gram[:, *triangle(d)].T, everyone)
+    moments = _padded(moment.T, everyone)
+    inverses, estimates, fitted, logs, inflation = inverted(grams, moments)
+    regular = inflation[:n] <= INFLATED
+    others = n - int(regular.sum())
+    if -(-others // LANES) == -(-n // LANES):  # no group of lanes fewer by the slower way
+        regular[:] = False
+    first, last = everyone[regular], everyone[~regular]
+    unit = np.equal(*triangle(d)).astype(float)
+    return Chunk(
+        *(
+            np.concatenate([_padded(one, first), _padded(one, last)], axis=-1)
+            for one in (grams, moments, energy)
+        ),
+        _padded(inverses, first, unit),
+        _padded(estimates, first),
+        _padded(energy[first] - fitted[first], np.arange(len(first))),
+        _padded(logs, first),
+        len(first),
+    )
+
+
+def _changed(gram: Array, change: Array) -> Array:
+    """change' V change of many grams, by products of large matrices."""
+    n, d, _ = gram.shape
+    half = (gram.reshape(n * d, d) @ change).reshape(n, d, d)
+    both: Array = (half.transpose(0, 2, 1).reshape(n * d, d) @ change).reshape(n, d, d)
+    return both
+
+
+def _padded(each: Array, chosen: NDArray[np.intp], empty: float | Array = 0.0) -> Array:
+    """The chosen tasks, along the last axis, and ``empty`` ones up to a multiple of ``LANES``."""
+    size = -(-len(chosen) // LANES) * LANES
+    out = np.empty((*each.shape[:-1], size))
+    out[..., : len(chosen)] = each[..., chosen]
+    out[..., len(chosen) :] = np.asarray(empty)[..., None]
+    return out
 
 
 class Point(NamedTuple):

@@ -104,8 +104,10 @@ class _Table:
     def __init__(self, packed: Packed, variance: float) -> None:
         (chunk,), n, d = packed.chunks, packed.tasks, packed.dim
         # in units in which an average task's gram is the identity, and moments are like thetas
-        self.grams = np.array([full(one, d) for one in chunk.grams.T[:n]]) / variance
-        self.moments = chunk.moments.T[:n] / variance
+        behind = chunk.inverses.shape[1]  # after the regular ones, and the empty ones
+        tasks = np.r_[: chunk.regular, behind : behind + n - chunk.regular]
+        self.grams = np.array([full(one, d) for one in chunk.grams.T[tasks]]) / variance
+        self.moments = chunk.moments.T[tasks] / variance
         self.most = max(float(np.sum(self.moments**2)) / (n * d), 1.0)
         values = np.linalg.eigvalsh(self.grams)
         told = int((values > SAME * values[:, -1:]).sum())

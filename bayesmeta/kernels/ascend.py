@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.kernels.estep import EachTask, Parameters, estep, second_pass
+from bayesmeta.kernels.estep import estep, second_pass
 from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.lanes import EachTask, Parameters
 from bayesmeta.kernels.linalg import upper_root
 
 

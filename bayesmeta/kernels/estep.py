@@ -1,77 +1,94 @@
 """The collapsed likelihood of many tasks and all that its gradients need, several tasks at a time.
 
-With theta_j integrated out, the rewards x_j = A_j theta_j + noise of task j are Gaussian with mean
-A_j mu and covariance Omega_j = sigma^2 I + A_j Sigma A_j'. Write tau = 1 / sigma^2, Sigma = L L',
-M = I + tau L'VL = R R' and X = tau V L R'^-1. Then, without inverting V or Sigma,
-
-    W_j = A'Omega^-1 A          = tau V - X X'               (information on mu)
-    s_j = A'Omega^-1 (x - A mu) = w - X y,  w = tau (A'x - V mu),  y = R^-1 L'w
-    log|Omega_j| = log|M| - count log tau,   quadratic form = tau |x - A mu|^2 - |y|^2
-
-and the sums of s, s s' and W over tasks give every gradient: sum(s) for mu, (sum(s s') - sum(W))/2
-for Sigma. The posterior of theta_j is N(mu + Sigma s_j, Sigma - Sigma W_j Sigma).
-
-Arrays hold tasks along their last axis, matrices as their lower triangles row by row, so that the
-innermost loops run over neighbouring tasks and become vector instructions.
+The sums over tasks of s, s s' and W give every gradient: sum(s) for mu, (sum(s s') - sum(W))/2 for
+Sigma. The posterior of theta_j is N(mu + Sigma s_j, Sigma - Sigma W_j Sigma). Tasks whose grams are
+well conditioned go by ``regular``; the others, and all where digits would be lost, by ``general``.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from bayesmeta.kernels.general import (
+    add_scores,
+    add_weights,
+    factorise,
+    inner_matrix,
+    residuals,
+)
 from bayesmeta.kernels.jit import inlined, kernel
+from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Lanes, Parameters, Sums
+from bayesmeta.kernels.regular import add_inverse, factorise_sum
 
-LANES = 64
-"""Tasks handled together; arrays are padded with empty tasks, which add nothing, to a multiple."""
-
-
-class Chunk(NamedTuple):
-    """Statistics of n tasks: grams (p, n), moments (d, n), sums of squared rewards (n,)."""
-
-    grams: Any
-    moments: Any
-    energy: Any
+INFLATED = 1e3
+"""A gram V is well conditioned where no V_ii (V^-1)_ii is larger: W then errs by 1e-13 or less, in
+parts of itself, for what V^-1 errs (measured in rational arithmetic)."""
+PIVOT = 1e-6
+"""The least part of its entry that a pivot of S may be. Sigma must be that uneven, beside the noise,
+for a smaller one, and then the general way, though slower, errs as little or less."""
 
 
-class Parameters(NamedTuple):
-    """Where the likelihood is asked for: mu, the lower root L of Sigma, and tau = 1 / sigma^2."""
-
-    mean: Any
-    root: Any
-    tau: Any
-
-
-class EachTask(NamedTuple):
-    """s (d, n) and W (p, n) of every task; arrays without entries where they are not wanted."""
-
-    scores: Any
-    weights: Any
-
-
-class Sums(NamedTuple):
-    """Sums over tasks of log|M|, the quadratic form, s, s s' and W (lower triangles)."""
-
-    logs: Any
-    quad: Any
-    scores: Any
-    squares: Any
-    weights: Any
+@inlined
+def _space(d):
+    return Lanes(
+        acc=np.empty(LANES),
+        pivots=np.empty(LANES),
+        logs=np.empty(LANES),
+        quad=np.empty(LANES),
+        least=np.empty(LANES),
+        present=np.empty(LANES),
+        w=np.empty((d, LANES)),
+        y=np.empty((d, LANES)),
+        s=np.empty((d, LANES)),
+        x=np.empty((d, d, LANES)),
+        m=np.empty((d, d, LANES)),
+    )
 
 
-class _Lanes(NamedTuple):
-    """Space for ``LANES`` tasks, in the symbols of the first lines of this module."""
+@inlined
+def _no_sums(d):
+    p = d * (d + 1) // 2
+    return Sums(
+        logs=np.zeros(LANES),
+        quad=np.zeros(LANES),
+        scores=np.zeros((d, LANES)),
+        squares=np.zeros((p, LANES)),
+        weights=np.zeros((p, LANES)),
+    )
 
-    acc: Any
-    pivots: Any
-    quad: Any
-    w: Any
-    y: Any
-    s: Any
-    x: Any
-    m: Any
+
+@kernel
+def covariance(root):
+    """L L' of the lower triangle of ``root``, the same bits on any number of threads."""
+    d = root.shape[0]
+    cov = np.empty((d, d))
+    for i in range(d):
+        for j in range(i + 1):
+            total = 0.0
+            for q in range(j + 1):
+                total += root[i, q] * root[j, q]
+            cov[i, j] = cov[j, i] = total
+    return cov
+
+
+@inlined
+def _by_inverse(chunk, at, cov, first, lanes):
+    """Try the way of ``regular``; whether all tasks kept their digits."""
+    present, least, logs, quad = lanes.present, lanes.least, lanes.logs, lanes.quad
+    good = first < chunk.inverses.shape[1]
+    if good:
+        factorise_sum(chunk, at, cov, first, lanes)
+        for k in range(LANES):
+            here = first + k < chunk.regular
+            present[k] = 1.0 if here else 0.0
+            if here and not least[k] >= PIVOT:
+                good = False
+            if not here:
+                logs[k] = 0.0
+                quad[k] = 0.0
+    return good
 
 
 @kernel
@@ -82,30 +99,19 @@ def estep(chunk, at, each):
     over lanes becomes vector instructions.
     """
     d, n = chunk.moments.shape
-    p = chunk.grams.shape[0]
-    lanes = _Lanes(
-        acc=np.empty(LANES),
-        pivots=np.empty(LANES),
-        quad=np.empty(LANES),
-        w=np.empty((d, LANES)),
-        y=np.empty((d, LANES)),
-        s=np.empty((d, LANES)),
-        x=np.empty((d, d, LANES)),
-        m=np.empty((d, d, LANES)),
-    )
-    sums = Sums(
-        logs=np.zeros(LANES),
-        quad=np.zeros(LANES),
-        scores=np.zeros((d, LANES)),
-        squares=np.zeros((p, LANES)),
-        weights=np.zeros((p, LANES)),
-    )
+    lanes, cov, sums = _space(d), covariance(at.root), _no_sums(d)
     for first in range(0, n, LANES):
-        _residuals(chunk, at, first, lanes)
-        _inner_matrix(chunk, at, first, lanes)
-        _factorise(at, lanes, sums)
-        _add_scores(lanes, first, sums, each)
-        _add_weights(chunk, at, first, lanes, sums, each)
+        if _by_inverse(chunk, at, cov, first, lanes):
+            add_inverse(at, first, lanes, sums, each)
+        else:
+            residuals(chunk, at, first, lanes)
+            inner_matrix(chunk, at, first, lanes)
+            factorise(at, lanes, True)
+            add_scores(lanes, first, sums, each)
+            add_weights(chunk, at, first, lanes, sums, each)
+        for k in range(LANES):
+            sums.logs[k] += lanes.logs[k]
+            sums.quad[k] += lanes.quad[k]
     return Sums(
         sums.logs.sum(),
         sums.quad.sum(),
@@ -115,145 +121,49 @@ def estep(chunk, at, each):
     )
 
 
-@inlined
-def _residuals(chunk, at, first, lanes):
-    """w = tau (A'x - V mu), and tau |x - A mu|^2 = tau (x'x - mu'A'x) - mu'w."""
-    grams, moments, energy = chunk
-    mean, tau = at.mean, at.tau
-    acc, quad, w = lanes.acc, lanes.quad, lanes.w
-    d = mean.shape[0]
-    for k in range(LANES):
-        quad[k] = tau * energy[first + k]
-    for i in range(d):
+@kernel
+def estep_value(chunk, at):
+    """The sums of log|M| and of the quadratic form alone, the same bits as those of ``estep``."""
+    d, n = chunk.moments.shape
+    lanes, cov = _space(d), covariance(at.root)
+    logs, quad = np.zeros(LANES), np.zeros(LANES)
+    for first in range(0, n, LANES):
+        if not _by_inverse(chunk, at, cov, first, lanes):
+            residuals(chunk, at, first, lanes)
+            inner_matrix(chunk, at, first, lanes)
+            factorise(at, lanes, False)
         for k in range(LANES):
-            acc[k] = moments[i, first + k]
-            quad[k] -= tau * mean[i] * acc[k]
-        for j in range(d):
-            row = i * (i + 1) // 2 + j if i >= j else j * (j + 1) // 2 + i
-            for k in range(LANES):
-                acc[k] -= grams[row, first + k] * mean[j]
+            logs[k] += lanes.logs[k]
+            quad[k] += lanes.quad[k]
+    return logs.sum(), quad.sum()
+
+
+@kernel
+def inverted(grams, moments):
+    """V^-1 and b = V^-1 A'x of tasks with statistics (p, n) and (d, n); b'Vb; log|V|; and how well
+    conditioned V is, the largest V_ii (V^-1)_ii, NaN where V has no inverse."""
+    d, n = moments.shape
+    each = EachTask(np.empty((d, n)), np.empty(grams.shape))
+    fitted, logs, inflation, zeros = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
+    at = Parameters(np.zeros(d), np.zeros((d, d)), 1.0)
+    chunk = Chunk(grams, moments, zeros, grams, moments, zeros, zeros, n)
+    lanes = _space(d)
+    sums = _no_sums(d)
+    lanes.present[:] = 1.0
+    for first in range(0, n, LANES):
+        factorise_sum(chunk, at, at.root, first, lanes)
+        add_inverse(at, first, lanes, sums, each)
         for k in range(LANES):
-            w[i, k] = tau * acc[k]
-            quad[k] -= mean[i] * w[i, k]
-
-
-@inlined
-def _inner_matrix(chunk, at, first, lanes):
-    """x = tau V L, for now, and the lower triangle of M = I + L'x."""
-    grams, root, tau = chunk.grams, at.root, at.tau
-    acc, x, m = lanes.acc, lanes.x, lanes.m
-    d = root.shape[0]
-    for i in range(d):
-        for j in range(d):
+            fitted[first + k] = lanes.quad[k]
+            logs[first + k] = lanes.logs[k]
+            inflation[first + k] = 0.0
+        for i in range(d):
+            diagonal = i * (i + 3) // 2
             for k in range(LANES):
-                acc[k] = 0.0
-            for q in range(j, d):
-                row = i * (i + 1) // 2 + q if i >= q else q * (q + 1) // 2 + i
-                factor = tau * root[q, j]
-                for k in range(LANES):
-                    acc[k] += grams[row, first + k] * factor
-            for k in range(LANES):
-                x[i, j, k] = acc[k]
-    for j in range(d):
-        for i in range(j, d):
-            for k in range(LANES):
-                acc[k] = 1.0 if i == j else 0.0
-            for q in range(i, d):
-                for k in range(LANES):
-                    acc[k] += root[q, i] * x[q, j, k]
-            for k in range(LANES):
-                m[i, j, k] = acc[k]
-
-
-@inlined
-def _factorise(at, lanes, sums):
-    """R in place of M, with 1 / R_jj on the diagonal; X = x R'^-1 in place of x; y = R^-1 L'w."""
-    root, logs, quads = at.root, sums.logs, sums.quad
-    acc, pivots, quad, w = lanes.acc, lanes.pivots, lanes.quad, lanes.w
-    y, x, m = lanes.y, lanes.x, lanes.m
-    d = root.shape[0]
-    for k in range(LANES):
-        pivots[k] = 1.0
-    for j in range(d):  # column j of R
-        for q in range(j):
-            for k in range(LANES):
-                m[j, j, k] -= m[j, q, k] * m[j, q, k]
-        for k in range(LANES):
-            pivots[k] *= m[j, j, k]
-            m[j, j, k] = 1.0 / math.sqrt(m[j, j, k])
-        if j % 4 == 3 or j == d - 1:  # before the product overflows
-            for k in range(LANES):
-                logs[k] += math.log(pivots[k])
-                pivots[k] = 1.0
-        for i in range(j + 1, d):
-            for q in range(j):
-                for k in range(LANES):
-                    m[i, j, k] -= m[i, q, k] * m[j, q, k]
-            for k in range(LANES):
-                m[i, j, k] *= m[j, j, k]
-        for i in range(d):  # column j of X
-            for q in range(j):
-                for k in range(LANES):
-                    x[i, j, k] -= x[i, q, k] * m[j, q, k]
-            for k in range(LANES):
-                x[i, j, k] *= m[j, j, k]
-        for k in range(LANES):  # entry j of y
-            acc[k] = 0.0
-        for q in range(j, d):
-            for k in range(LANES):
-                acc[k] += root[q, j] * w[q, k]
-        for q in range(j):
-            for k in range(LANES):
-                acc[k] -= m[j, q, k] * y[q, k]
-        for k in range(LANES):
-            y[j, k] = acc[k] * m[j, j, k]
-            quad[k] -= y[j, k] * y[j, k]
-    for k in range(LANES):
-        quads[k] += quad[k]
-
-
-@inlined
-def _add_scores(lanes, first, sums, each):
-    """s = w - X y."""
-    w, y, s, x = lanes.w, lanes.y, lanes.s, lanes.x
-    total, scores = sums.scores, each.scores
-    d, keep = w.shape[0], scores.size > 0
-    for i in range(d):
-        for k in range(LANES):
-            s[i, k] = w[i, k]
-        for j in range(d):
-            for k in range(LANES):
-                s[i, k] -= x[i, j, k] * y[j, k]
-        for k in range(LANES):
-            total[i, k] += s[i, k]
-        if keep:
-            for k in range(LANES):
-                scores[i, first + k] = s[i, k]
-
-
-@inlined
-def _add_weights(chunk, at, first, lanes, sums, each):
-    """W = tau V - X X', and s s'."""
-    grams, tau = chunk.grams, at.tau
-    acc, s, x = lanes.acc, lanes.s, lanes.x
-    squares, total, weights = sums.squares, sums.weights, each.weights
-    d, keep = s.shape[0], weights.size > 0
-    row = 0
-    for i in range(d):
-        for j in range(i + 1):
-            for k in range(LANES):
-                acc[k] = tau * grams[row, first + k]
-            for q in range(d):
-                for k in range(LANES):
-                    acc[k] -= x[i, q, k] * x[j, q, k]
-            for k in range(LANES):
-                total[row, k] += acc[k]
-            for k in range(LANES):
-                squares[row, k] += s[i, k] * s[j, k]
-            if keep:
-                for k in range(LANES):
-                    weights[row, first + k] = acc[k]
-            row += 1
+                own = grams[diagonal, first + k] * each.weights[diagonal, first + k]
+                if not own <= inflation[first + k]:  # NaN included
+                    inflation[first + k] = own
+    return each.weights, each.scores, fitted, logs, inflation
 
 
 class Moved(NamedTuple):

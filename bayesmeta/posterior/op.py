@@ -20,87 +20,127 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
+from pytensor.graph.rewriting.basic import node_rewriter
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
+from pytensor.tensor.rewriting.basic import register_canonicalize, register_specialize
 
 from bayesmeta.checks import Array
-from bayesmeta.estimators.likelihood import pack
-from bayesmeta.kernels.collapsed import value_and_gradients
-from bayesmeta.kernels.estep import Chunk
+from bayesmeta.estimators.likelihood import lay_out
+from bayesmeta.kernels.collapsed import Data, value_alone, value_and_gradients
 from bayesmeta.kernels.jit import STAMP
+from bayesmeta.kernels.lanes import Chunk
 from bayesmeta.statistics import TaskStatistics
+
+RIDGE = 1e-10
+"""What of each feature's sum of squares is added to that of all tasks, where features may depend on
+each other, before it says in which coordinates to compute."""
 
 
 class TaskData(NamedTuple):
-    """Statistics laid out for the kernel: lower triangles of grams (p, n), moments (d, n), sums of
-    squares (n,), and the number of all rewards."""
+    """Statistics laid out for the kernel, as in ``bayesmeta.kernels.lanes.Chunk``, in coordinates
+    ``frame`` @ theta, and the number of all rewards."""
 
     grams: Array
     moments: Array
     energy: Array
+    inverses: Array
+    estimates: Array
+    residuals: Array
+    logs: Array
+    regular: Array
+    frame: Array
     steps: Array
 
 
+RANKS = (1, 2, 0, 2, 2, 1, 2, 2, 1, 1, 0, 2, 0)
+"""Of mean, root, noise_sd and ``TaskData``."""
+
+
 def task_data(stats: TaskStatistics) -> TaskData:
-    """Lay out; without ``count`` and ``energy`` the likelihood lacks a constant factor."""
-    packed = pack(stats, np.eye(stats.dim))
-    grams, moments, energy = (
-        np.concatenate([chunk[i] for chunk in packed.chunks], axis=-1) for i in range(3)
-    )
-    return TaskData(grams, moments, energy, np.asarray(packed.steps))
+    """Lay out; without ``count`` and ``energy`` the likelihood lacks a constant factor.
+
+    In coordinates in which an average task's gram is nearly the identity, so that features with a
+    far origin cost no digits; the change to them is lower triangular, as roots of Sigma are.
+    """
+    total = stats.gram.sum(axis=0) / max(len(stats), 1)
+    own = np.where(np.diag(total) > 0, np.diag(total), 1.0)
+    scaled = total / np.sqrt(np.outer(own, own)) + RIDGE * np.eye(stats.dim)
+    np.fill_diagonal(scaled, 1.0 + RIDGE)
+    upper = np.linalg.cholesky(scaled[::-1, ::-1])[::-1, ::-1]  # times its transpose is ``scaled``
+    frame = np.ascontiguousarray((upper * np.sqrt(own)[:, None]).T)
+    chunk = lay_out(stats, np.linalg.inv(frame), slice(None))
+    steps = 0.0 if stats.count is None else float(stats.count.sum())
+    return TaskData(*chunk[:-1], np.asarray(float(chunk.regular)), frame, np.asarray(steps))
 
 
 class CollapsedLikelihood(Op):
     """log p(rewards | mu, L L', sigma), theta integrated out; and its gradients, as outputs.
 
     Inputs: mu (d,), L (d, d), of which the lower triangle is read, sigma, and ``TaskData``. The
-    gradients are computed with the value, so that differentiating costs nothing more.
+    gradients are computed with the value, so that differentiating costs nothing more; without
+    ``gradients`` the value is the only output, and costs less.
     """
 
-    __props__ = ()
+    __props__ = ("gradients",)
+
+    def __init__(self, gradients: bool = True) -> None:
+        self.gradients = gradients
 
     def make_node(self, *inputs: Any) -> Apply:
-        """Mean, root, noise_sd, grams, moments, energy, steps."""
+        """Mean, root, noise_sd, and the arrays of ``TaskData``."""
         variables = [pt.as_tensor(value).astype("float64") for value in inputs]
-        ranks = [variable.type.ndim for variable in variables]
-        if ranks != [1, 2, 0, 2, 2, 1, 0]:
+        ranks = tuple(variable.type.ndim for variable in variables)
+        if ranks != RANKS:
             raise TypeError(
                 "the collapsed likelihood takes a mean (d,), a root (d, d), a scalar noise_sd and "
-                f"the four arrays of TaskData; got ranks {ranks}"
+                f"the {len(TaskData._fields)} arrays of TaskData; got ranks {ranks}"
             )
         d = variables[0].type.shape[0]
         _agree([variable.type.shape for variable in variables])
         vector, matrix = (pt.TensorType("float64", (d,) * rank)() for rank in (1, 2))
         outputs = [pt.dscalar(), vector, matrix, pt.dscalar()]
-        return Apply(self, variables, outputs)
+        return Apply(self, variables, outputs if self.gradients else outputs[:1])
 
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
         """Run the kernel from Python."""
         _agree([np.shape(value) for value in inputs])
-        mean, root, noise_sd, grams, moments, energy, steps = map(np.ascontiguousarray, inputs)
-        chunk = Chunk(grams, moments, energy)
-        found = value_and_gradients(mean, root, noise_sd.item(), chunk, steps.item())
+        mean, root, noise_sd, *arrays = map(np.ascontiguousarray, inputs)
+        given = TaskData(*arrays)
+        data = Data(
+            Chunk(*given[:7], int(given.regular.item())), given.frame, given.steps.item()
+        )
+        point = (mean, root, noise_sd.item(), data)
+        found = value_and_gradients(*point) if self.gradients else (value_alone(*point),)
         for storage, value in zip(output_storage, found, strict=True):
             storage[0] = np.asarray(value)
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable[Any, Any]]:
-        """The gradients are there already."""
+        """The gradients are there already, or come from the Op that has them."""
         above = cotangents[0]
-        return [*[above * outputs[i] for i in (1, 2, 3)], *[disconnected_type() for _ in range(4)]]
+        slopes = (outputs if self.gradients else _with_gradients(*inputs))[1:]
+        constant = [disconnected_type() for _ in TaskData._fields]
+        return [*[above * slope for slope in slopes], *constant]
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """Only the value can be differentiated, in mean, root and noise_sd."""
-        return [[True, False, False, False]] * 3 + [[False] * 4] * 4
+        others = [False] * (len(node.outputs) - 1)
+        return [[True, *others]] * 3 + [[False, *others]] * len(TaskData._fields)
 
     def infer_shape(self, node: Apply, shapes: Any) -> list[Any]:
         """Scalars, and shapes of what the gradients are in."""
-        return [(), shapes[0], shapes[1], ()]
+        return [(), shapes[0], shapes[1], ()][: len(node.outputs)]
 
 
 def _agree(shapes: list[tuple[int | None, ...]]) -> None:
     """Refuse a mean and a root of another dimension than the data's, as far as it is known."""
-    (d,), root, _, (p, n), (dim, _), (energy,), _ = shapes
+    (d,), root, _, *data = shapes
+    (p, n), (dim, others), (energy,), (triangle, r), (size, fits), (left,), (logs,), _, frame, _ = (
+        data
+    )
     wanted = None if dim is None else dim * (dim + 1) // 2
-    pairs = [(d, dim), (root[0], dim), (root[1], dim), (p, wanted), (energy, n)]
+    pairs = [(d, dim), (root[0], dim), (root[1], dim), (size, dim), (frame[0], dim)]
+    pairs += [(frame[1], dim), (p, wanted), (triangle, wanted)]
+    pairs += [(others, n), (energy, n), (fits, r), (left, r), (logs, r)]
     if any(None not in pair and pair[0] != pair[1] for pair in pairs):
         raise ValueError(
             f"the tasks have {dim} features, but the mean has shape ({d},) and the root {root}; "
@@ -113,27 +153,58 @@ def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple
     """The same for numba; the kernels' source is part of the key under which it is kept."""
 
     @numba_njit
-    def collapsed(mean, root, noise_sd, grams, moments, energy, steps):  # type: ignore[no-untyped-def]
+    def ready(mean, root, noise_sd, arrays):  # type: ignore[no-untyped-def]
+        grams, moments, energy, inverses, estimates, residuals, logs, regular, frame, steps = arrays
         d, n = moments.shape
-        same = mean.shape[0] == d and root.shape[0] == d and root.shape[1] == d
-        if not same or grams.shape != (d * (d + 1) // 2, n) or energy.shape[0] != n:
+        r = inverses.shape[1]
+        p = d * (d + 1) // 2
+        same = mean.shape[0] == d and root.shape == (d, d) and frame.shape == (d, d)
+        same = same and grams.shape == (p, n) and energy.shape[0] == n
+        same = same and inverses.shape == (p, r) and estimates.shape == (d, r)
+        if not same or residuals.shape[0] != r or logs.shape[0] != r or r > n:
             raise ValueError("mean, root and task data of the collapsed likelihood do not fit")
         chunk = Chunk(
-            np.ascontiguousarray(grams), np.ascontiguousarray(moments), np.ascontiguousarray(energy)
+            np.ascontiguousarray(grams),
+            np.ascontiguousarray(moments),
+            np.ascontiguousarray(energy),
+            np.ascontiguousarray(inverses),
+            np.ascontiguousarray(estimates),
+            np.ascontiguousarray(residuals),
+            np.ascontiguousarray(logs),
+            int(regular.item()),
         )
-        found = value_and_gradients(
-            np.ascontiguousarray(mean),
-            np.ascontiguousarray(root),
-            noise_sd.item(),
-            chunk,
-            steps.item(),
-        )
-        return np.asarray(found.value), found.mean, found.root, np.asarray(found.noise_sd)
+        data = Data(chunk, np.ascontiguousarray(frame), steps.item())
+        return np.ascontiguousarray(mean), np.ascontiguousarray(root), noise_sd.item(), data
 
-    return collapsed, int(STAMP[:12], 16)
+    if op.gradients:
+
+        @numba_njit
+        def collapsed(mean, root, noise_sd, *arrays):  # type: ignore[no-untyped-def]
+            found = value_and_gradients(*ready(mean, root, noise_sd, arrays))
+            return np.asarray(found.value), found.mean, found.root, np.asarray(found.noise_sd)
+    else:
+
+        @numba_njit
+        def collapsed(mean, root, noise_sd, *arrays):  # type: ignore[no-untyped-def]
+            return np.asarray(value_alone(*ready(mean, root, noise_sd, arrays)))
+
+    return collapsed, int(STAMP[:12], 16) + op.gradients
 
 
-_op = CollapsedLikelihood()
+_with_gradients, _without = CollapsedLikelihood(), CollapsedLikelihood(gradients=False)
+
+
+@register_canonicalize
+@register_specialize
+@node_rewriter([CollapsedLikelihood])
+def value_with_gradients(fgraph: Any, node: Apply) -> list[Variable[Any, Any]] | None:
+    """Where gradients are computed as well, take the value that comes with them."""
+    if node.op.gradients:  # type: ignore[attr-defined]
+        return None
+    for other, _ in fgraph.clients[node.inputs[0]]:
+        if other.op == _with_gradients and other.inputs == node.inputs:
+            return [other.outputs[0]]
+    return None
 
 
 def task_likelihood(
@@ -144,7 +215,7 @@ def task_likelihood(
     ``root`` is a lower Cholesky factor. ``data`` may hold PyTensor variables (``pm.Data``).
     """
     laid_out = task_data(data) if isinstance(data, TaskStatistics) else data
-    value: Variable[Any, Any] = _op(mean, root, noise_sd, *laid_out)[0]
+    value: Variable[Any, Any] = _without(mean, root, noise_sd, *laid_out)
     return value
 
 

@@ -15,7 +15,8 @@ from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
 from bayesmeta.estimators.maximum import Options, maximise
 from bayesmeta.estimators.search import LIMIT, Search
 from bayesmeta.kernels import ascend
-from bayesmeta.kernels.estep import EachTask, Parameters, estep
+from bayesmeta.kernels.estep import estep
+from bayesmeta.kernels.lanes import EachTask, Parameters
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import ROOT, Problem
 from tests.trials.maxima import SAYS_SO, SHORT, fitted, statistics

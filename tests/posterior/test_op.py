@@ -11,6 +11,7 @@ from pytensor.gradient import DisconnectedInputError, verify_grad
 
 from bayesmeta.kernels.collapsed import Priors, Tasks, tasks_given_priors
 from bayesmeta.posterior.op import (
+    RANKS,
     CollapsedLikelihood,
     plain_likelihood,
     task_data,
@@ -38,7 +39,7 @@ def test_value_is_the_gaussian_density_of_the_rewards(dim: int) -> None:
 def fused_and_plain() -> tuple[pytensor.compile.Function, pytensor.compile.Function]:
     """Value and gradients of both for all dimensions: ours by numba, the plain graph in Python."""
     mean, root, noise = pt.dvector("mean"), pt.dmatrix("root"), pt.dscalar("noise")
-    packed = [pt.dmatrix(), pt.dmatrix(), pt.dvector(), pt.dscalar()]
+    packed = [pt.tensor(dtype="float64", shape=(None,) * rank) for rank in RANKS[3:]]
     arrays = [pt.dtensor3(), pt.dmatrix(), pt.dvector(), pt.dscalar()]
     point = [mean, root, noise]
     made = []
