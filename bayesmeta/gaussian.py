@@ -206,7 +206,12 @@ def lower_root(cov: Array) -> Array:
         powers = np.frexp(np.sqrt(np.maximum(cov.diagonal(), 0.0)))[1]
         values, vectors = np.linalg.eigh(np.ldexp(cov, -outer(powers)))
         half = vectors * np.sqrt(np.clip(values, 0.0, None))
-        upper = np.linalg.qr(half.T, mode="r")
-        signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
-        root: Array = np.ldexp(np.ascontiguousarray((upper * signs[:, None]).T), powers[:, None])
+        root: Array = np.ldexp(triangular(half), powers[:, None])
         return root
+
+
+def triangular(half: Array) -> Array:
+    """The lower triangular L, its diagonal not negative, with L L' = ``half half'``."""
+    upper = np.linalg.qr(half.T, mode="r")
+    signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
+    return np.ascontiguousarray((upper * signs[:, None]).T)

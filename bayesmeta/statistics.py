@@ -300,6 +300,8 @@ class TaskStatistics:
         Tasks are left out whose gram has a rank that is in doubt: an eigenvalue too small for
         ``determined``, but more than rounding leaves.
         """
+        from bayesmeta.kernels.estep import INFLATED, inverted
+
         if self.count is None or self.energy is None:
             raise InputError(
                 Advice(
@@ -311,13 +313,18 @@ class TaskStatistics:
         assert centred.energy is not None
         gram, lengths = in_own_lengths(self.gram)
         moment = centred.moment / lengths
-        values, vectors = np.linalg.eigh(gram)
+        found = inverted(gram, moment)
+        fitted, rank = found.fitted[: len(self)], np.full(len(self), self.dim)
+        rest = ~(found.inflation[: len(self)] <= INFLATED)
+        values, vectors = np.linalg.eigh(gram[rest])
         kept = values > SINGULAR * self.dim  # the rank test of ``determined``
-        along = np.einsum("nji,nj->ni", vectors, moment)
-        fitted = np.divide(along**2, values, out=np.zeros_like(along), where=kept).sum(axis=1)
-        zero = values <= (rounding(self.count) * self.dim)[:, None]
-        known = (kept | zero).all(axis=1)
-        left, free = centred.energy - fitted, self.count - kept.sum(axis=1)
+        along = np.einsum("nji,nj->ni", vectors, moment[rest])
+        squares = np.divide(along**2, values, out=np.zeros_like(along), where=kept)
+        fitted[rest], rank[rest] = squares.sum(axis=1), kept.sum(axis=1)
+        zero = values <= (rounding(self.count[rest]) * self.dim)[:, None]
+        known = np.ones(len(self), dtype=bool)
+        known[rest] = (kept | zero).all(axis=1)
+        left, free = centred.energy - fitted, self.count - rank
         if not known.all() and free[known].sum() < 1 <= free.sum():
             raise InputError(
                 "the features of tasks are so nearly dependent that their sums of products do not "

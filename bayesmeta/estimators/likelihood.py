@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import math
+import functools
+import operator
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,12 +15,16 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from bayesmeta.checks import Array
-from bayesmeta.kernels.estep import INFLATED, estep, inverted, second_pass
-from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Parameters
+from bayesmeta.kernels.estep import INFLATED, Inverted, Moved, estep, inverted, second_pass
+from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Parameters, Sums
+from bayesmeta.kernels.profile import Best, Profile, at_best, best_mean, profile
 from bayesmeta.statistics import TaskStatistics
 
 CHUNK = 64 * LANES
 """Tasks summed up together; fixed, so that bits do not depend on the number of threads."""
+
+
+_NONE = np.empty((0, 0))
 
 
 class Packed(NamedTuple):
@@ -45,11 +50,8 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
     gram, moment = _changed(stats.gram[part], change), stats.moment[part] @ change
     n = len(gram)
     energy = np.zeros(n) if stats.energy is None else stats.energy[part]
-    everyone = np.arange(n)
-    grams = _padded(gram[:, *triangle(d)].T, everyone)
-    moments = _padded(moment.T, everyone)
-    inverses, estimates, fitted, logs, inflation = inverted(grams, moments)
-    regular = inflation[:n] <= INFLATED
+    found: Inverted = inverted(gram, moment)
+    everyone, regular = np.arange(n), found.inflation[:n] <= INFLATED
     others = n - int(regular.sum())
     if -(-others // LANES) == -(-n // LANES):  # no group of lanes fewer by the slower way
         regular[:] = False
@@ -58,12 +60,12 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
     return Chunk(
         *(
             np.concatenate([_padded(one, first), _padded(one, last)], axis=-1)
-            for one in (grams, moments, energy)
+            for one in (found.grams, found.moments, energy)
         ),
-        _padded(inverses, first, unit),
-        _padded(estimates, first),
-        _padded(energy[first] - fitted[first], np.arange(len(first))),
-        _padded(logs, first),
+        _padded(found.inverses, first, unit),
+        _padded(found.estimates, first),
+        _padded(energy[first] - found.fitted[first], everyone[: len(first)]),
+        _padded(found.logs, first),
         len(first),
     )
 
@@ -96,8 +98,8 @@ class Point(NamedTuple):
     """of the value in log sigma^2"""
     information: Array
     """of the mean: the sum of W"""
-    squares: Array
-    """sum of vec(W) vec(W)' over tasks, as (d, d, d, d)"""
+    tasks: list[EachTask]
+    """s, where the mean was before, and W of every task of every chunk"""
 
 
 Each = Callable[[Callable[[Any], tuple[Any, ...]], list[Any]], list[tuple[Any, ...]]]
@@ -128,38 +130,29 @@ def evaluate(
     packed: Packed, mean: Array, root: Array, variance: float, restricted: bool, each: Each = _here
 ) -> Point:
     """Log-likelihood of Sigma = root root' with the mean at its best (or integrated out)."""
-    d, tau = packed.dim, 1.0 / variance
-    place = _places(d)
+    at = Parameters(mean, root, 1.0 / variance)
+    tasks = [EachTask(np.empty_like(one.moments), np.empty_like(one.grams)) for one in packed.chunks]
+    if len(tasks) == 1:
+        found: Profile = profile(packed.chunks[0], at, packed.steps, restricted, tasks[0])
+    else:
+        pairs = list(zip(packed.chunks, tasks, strict=True))
+        sums = Sums(*_total(each(lambda pair: estep(pair[0], at, pair[1]), pairs)))
+        best: Best = best_mean(sums)
+        spread = best.root if restricted else best.root[:, :0].copy()
+        moved = Moved(*_total(each(lambda one: second_pass(one, best.shift, spread, _NONE), tasks)))
+        found = at_best(sums, best, moved, at, packed.steps, restricted)
+    if not found.fine:
+        raise np.linalg.LinAlgError("the information on the mean is not positive definite")
+    return Point(
+        found.value, mean + found.shift, found.gradient, found.noise, found.information, tasks
+    )
 
-    def first(chunk: Chunk) -> tuple[object, ...]:
-        tasks = EachTask(np.empty_like(chunk.moments), np.empty_like(chunk.grams))
-        sums = estep(chunk, Parameters(mean, root, tau), tasks)
-        return (*sums, tasks.weights @ tasks.weights.T, tasks)
 
-    parts = each(first, packed.chunks)
-    logs, quad, s, _, w, squares = (_total([part[i] for part in parts]) for i in range(6))
-    information = full(w, d)
-    lower = np.linalg.cholesky(information)
-    shift = np.linalg.solve(lower.T, np.linalg.solve(lower, s))  # one step to the best mean
-    spread = np.zeros((d, d))
-    if restricted:
-        spread = np.linalg.cholesky(np.linalg.inv(information))
-
-    def second(part: tuple[object, ...]) -> tuple[object, ...]:
-        found: tuple[object, ...] = second_pass(part[6], shift, spread)
-        return found
-
-    again = each(second, parts)
-    ss, z = (full(_total([part[i] for part in again]), d) for i in range(2))
-    cov = root @ root.T
-    value = -0.5 * (packed.steps * math.log(2 * math.pi * variance) + logs + quad - shift @ s)
-    noise = quad - shift @ s + np.sum(cov * (information - ss)) - packed.steps
-    if restricted:
-        value += 0.5 * d * math.log(2 * math.pi) - np.log(np.diag(lower)).sum()
-        noise += d - np.sum(cov * z)
-    wide = squares[np.ix_(place.ravel(), place.ravel())].reshape(d, d, d, d)
-    gradient = 0.5 * (ss - information + z)
-    return Point(float(value), mean + shift, gradient, 0.5 * float(noise), information, wide)
+def products(left: list[Array], right: list[Array], each: Each = _here) -> Array:
+    """The sum over tasks of products of all entries of two triangles, as (p, p)."""
+    pairs = list(zip(left, right, strict=True))
+    (total,) = _total(each(lambda pair: (pair[0] @ pair[1].T,), pairs))
+    return total
 
 
 def rounding(energy: float) -> float:
@@ -168,11 +161,9 @@ def rounding(energy: float) -> float:
     return float(np.finfo(float).eps) * energy
 
 
-def _total(parts: list) -> Array:  # type: ignore[type-arg]
-    total: Array = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
+def _total(parts: list[tuple[Any, ...]]) -> list[Any]:
+    """Each entry summed over chunks, in their order."""
+    return [functools.reduce(operator.add, entries) for entries in zip(*parts, strict=True)]
 
 
 @cache
@@ -183,7 +174,7 @@ def triangle(d: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 @cache
-def _places(d: int) -> NDArray[np.intp]:
+def places(d: int) -> NDArray[np.intp]:
     """Where each entry of a symmetric matrix is in its lower triangle, row by row."""
     rows, columns = triangle(d)
     place = np.zeros((d, d), dtype=np.intp)
@@ -193,5 +184,5 @@ def _places(d: int) -> NDArray[np.intp]:
 
 def full(lower: Array, d: int) -> Array:
     """The symmetric matrix of a lower triangle."""
-    matrix: Array = lower[_places(d)]
+    matrix: Array = lower[places(d)]
     return matrix + 0.0  # no negative zeros

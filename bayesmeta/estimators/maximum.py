@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from bayesmeta.checks import Advice, Array, InputError, covariance
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.information import standard_errors
-from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
+from bayesmeta.estimators.likelihood import CHUNK, evaluate, in_threads, pack
 from bayesmeta.estimators.noise import pooled_variance
-from bayesmeta.estimators.search import LIMIT, Search
-from bayesmeta.estimators.starts import LOST, End, at_moments, elsewhere, least_noise
+from bayesmeta.estimators.search import LIMIT, WIDE, Search
+from bayesmeta.estimators.starts import LOST, Climbs, End, at_moments, least_noise
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 
@@ -79,7 +79,7 @@ class Options(NamedTuple):
 def maximise(
     stats: TaskStatistics, variance: float | None, restricted: bool, options: Options
 ) -> Fit:
-    """Maximise the (restricted) likelihood, from a few steps of EM on by scoring and BFGS.
+    """Maximise the (restricted) likelihood, from a few steps of EM on by scoring and L-BFGS.
 
     ``variance`` None: the noise is estimated, too.
     """
@@ -91,22 +91,23 @@ def maximise(
     begin = pooled_variance(stats, common=True)[0] if variance is None else variance
     lower = np.linalg.cholesky(total / (n * begin))
     change = np.linalg.inv(lower).T  # theta = change theta'
-    packed = pack(stats, change)
     mean, starts = _starts(options, lower, change, centre, n)
-    with in_threads(options.threads if len(packed.chunks) > 1 else 1) as each:
+    with in_threads(options.threads if n > CHUNK else 1) as each:
+        packed = pack(stats, change)
 
         def begun(cov: Array, noise: float) -> Search:
             return Search(packed, mean, cov, noise, begin, free, restricted, each)
 
-        best, strays = _from_usual(begun, starts, begin, options.limit)
+        least = least_noise(energy, begin)
+        climbs = Climbs(packed, begin, least, free, restricted)
+        best, strays = _from_usual(begun, climbs, starts, begin, options.limit)
         endless, sure, small = False, True, n <= FEW and len(total) <= NARROW
         if options.thorough:
             start = at_moments(stats, change, variance, begin)
             found = _from_moments(begun, start, None if small else best, options.limit)
             best, strays = (best, strays + found) if small else (_higher(best, found), strays)
         if options.thorough and small:
-            least = least_noise(energy, begin)
-            ends, few = elsewhere(packed, begin, least, free, restricted)
+            ends, few = climbs.elsewhere()
             endless = least < begin and _endless(ends, begun, least)
             best = _highest(best, strays, ends, begun, least, endless, options.limit)
             endless = endless or (best is not None and least < begin and best[0].variance <= least)
@@ -153,24 +154,35 @@ def _value(ended: Ended) -> float:
 
 
 def _from_usual(
-    begun: Begun, starts: list[Array], noise: float, limit: int
+    begun: Begun, climbs: Climbs, starts: list[Array], noise: float, limit: int
 ) -> tuple[Ended | None, list[Ended]]:
-    """The highest end of the searches from the usual starts, and those that rounding led astray."""
-    ended: list[Ended] = []
+    """The highest end of the searches from the usual starts, and those that rounding led astray.
+
+    The first is searched to its end. From the others the likelihood is climbed by compiled code,
+    where features are few, and only those that come out higher are searched on.
+    """
+    best: Ended | None = None
     strays: list[Ended] = []
     for k, cov in enumerate(starts):
         one = None
+        at = noise
         try:
-            one = begun(cov, noise)
+            if k and best is not None and len(cov) < WIDE:
+                end = climbs.climb(cov, noise)
+                # an end that is not higher may still be one, where the first search found none
+                if end is None or end.value < _value(best) + (MARGIN if best[2] else -MARGIN):
+                    continue
+                cov, at = end.root @ end.root.T, end.variance
+            one = begun(cov, at)
             for _ in range(0 if k else 3):
                 one.em()
-            if k:
-                one.bfgs(limit)
-            ended.append((one, *one.climb(limit)))
+            ended = (one, *one.climb(limit))
+            if best is None or _value(ended) > _value(best):
+                best = ended
         except np.linalg.LinAlgError:
             if one is not None:
                 strays.append((one, limit, False))
-    return max(ended, key=_value, default=None), strays
+    return best, strays
 
 
 def _from_moments(

@@ -1,4 +1,4 @@
-"""The search for the maximum of a likelihood: steps of EM, of scoring, of BFGS."""
+"""The search for the maximum of a likelihood: steps of EM, of scoring, of L-BFGS."""
 
 from __future__ import annotations
 
@@ -9,8 +9,17 @@ from numpy.typing import NDArray
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.information import expected_information
-from bayesmeta.estimators.likelihood import Each, Packed, Point, evaluate, rounding, triangle
-from bayesmeta.gaussian import lower_root
+from bayesmeta.estimators.likelihood import (
+    Each,
+    Packed,
+    Point,
+    evaluate,
+    places,
+    rounding,
+    triangle,
+)
+from bayesmeta.estimators.scaled import FAR, MEMORY, NEAR, NOTHING, coordinates
+from bayesmeta.gaussian import lower_root, triangular
 
 GAIN = 1e-12
 """A step is not taken if it promises less log-likelihood than this."""
@@ -19,7 +28,11 @@ SMALL = 1e-7
 LIMIT = 200
 """Steps at most."""
 SCORING = 25
-"""Steps of scoring before BFGS helps."""
+"""Steps of scoring before L-BFGS helps."""
+WIDE = 15
+"""Features from which on L-BFGS is quicker from the start: scoring costs d^4 a task."""
+ROUND = 60
+"""Steps of L-BFGS in the same coordinates."""
 FLAT = 1e-7
 """Eigenvalues of Sigma below this, where noise is 1, count as zero."""
 
@@ -43,8 +56,7 @@ class Search:
         each: Each,
     ) -> None:
         self.packed, self.free = packed, free
-        self.restricted = restricted
-        self._options = (restricted, each)
+        self.restricted, self.each = restricted, each
         self.mean, self.root, self.variance = mean, lower_root(cov), variance
         self.point = self._at(self.root, variance)
         self.promise = math.inf
@@ -62,7 +74,7 @@ class Search:
 
     def _at(self, root: Array, variance: float) -> Point:
         # coordinates are those of ``unit``; the kernels take the variance as it is
-        return evaluate(self.packed, self.mean, root, variance, *self._options)
+        return evaluate(self.packed, self.mean, root, variance, self.restricted, self.each)
 
     def _move(self, root: Array, variance: float, point: Point) -> None:
         self.root, self.variance, self.point, self.mean = root, variance, point, point.mean
@@ -77,59 +89,63 @@ class Search:
         self._move(root, variance, self._at(root, variance))
 
     def climb(self, limit: int) -> tuple[int, bool]:
-        """Scoring steps in (L, log sigma^2) until nothing is left to gain, also off the boundary;
-        where they are slow, BFGS takes over for a while."""
+        """Steps until nothing is left to gain, also off the boundary; their number, and whether
+        they arrived. Of scoring, in (L, log sigma^2), or where these are slow, of L-BFGS."""
         steps = 0
         while steps < limit:
-            for _ in range(min(SCORING, limit - steps)):
-                steps += 1
-                if self._score() and not self._leave_boundary():
-                    return steps, self.promise < SMALL
+            if self.packed.dim < WIDE:
+                for _ in range(min(SCORING, limit - steps)):
+                    steps += 1
+                    if self._score() and not self._leave_boundary():
+                        return steps, self.promise < SMALL
             if steps < limit:
-                steps += self.bfgs(limit - steps)
+                before = self.point.value
+                steps += self.in_scale(limit - steps)
+                if self.packed.dim >= WIDE and self.point.value - before < SMALL:
+                    if not self._leave_boundary():
+                        return steps, self.promise < SMALL
         return steps, False
 
-    def _gradient(self, point: Point, root: Array) -> Array:
-        """In the lower triangle of L and, where it is free, log sigma^2."""
-        gradient: Array = 2 * (point.gradient @ root)[triangle(self.packed.dim)]
-        return np.append(gradient, point.noise_gradient) if self.free else gradient
-
-    def bfgs(self, limit: int) -> int:
-        """Go on by BFGS with the same gradients; the number of its steps."""
+    def in_scale(self, limit: int) -> int:
+        """Go on by L-BFGS in coordinates of the place where it begins; the number of its steps."""
         from scipy.optimize import minimize
 
-        rows, columns = triangle(self.packed.dim)
-        first, variance = self.root[rows, columns], self.variance
+        free, begin = self.free, self.variance
+        scale = coordinates(
+            self.point, self.cov, self.packed.tasks, self.packed.steps if free else None
+        )
 
-        def unpack(x: Array) -> tuple[Array, float]:
-            root = np.zeros_like(self.root)
-            root[rows, columns] = x[: len(rows)]
-            change = min(max(float(x[-1]), -30.0), 30.0) if self.free else 0.0
-            return root, variance * math.exp(change)
+        def place(x: Array) -> tuple[Array, float, Array]:
+            half, change = scale.place(x)
+            return triangular(half), begin * math.exp(min(max(change, -FAR), FAR)), half
 
         def loss(x: Array) -> tuple[float, Array]:
-            root, noise = unpack(x)
+            root, variance, half = place(x)
             try:
-                point = self._at(root, noise)
+                point = self._at(root, variance)
             except np.linalg.LinAlgError:
-                return math.inf, np.zeros_like(x)
-            return -point.value, -self._gradient(point, root)
+                return NOTHING - self.point.value, np.zeros_like(x)
+            return -point.value, -scale.slope(point, half)
 
-        start = np.append(first, 0.0) if self.free else first
-        with np.errstate(all="ignore"):
-            found = minimize(
-                loss, start, jac=True, method="BFGS", options={"maxiter": limit, "gtol": 1e-9}
-            )
-        root, noise = unpack(found.x)
+        found = minimize(
+            loss,
+            np.zeros_like(scale.units),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": min(limit, ROUND), "maxcor": MEMORY, "ftol": 0.0, "gtol": NEAR},
+        )
+        self.promise = float(found.jac @ found.jac)
         if found.fun <= -self.point.value:
-            self._move(root, noise, self._at(root, noise))
+            root, variance, _ = place(found.x)
+            self._move(root, variance, self._at(root, variance))
         return max(int(found.nit), 1)
 
     def _score(self) -> bool:
         """One step with a line search; whether there was no more to gain."""
-        d = self.packed.dim
-        rows, columns = triangle(d)
-        gradient = self._gradient(self.point, self.root)
+        rows, columns = triangle(self.packed.dim)
+        gradient: Array = 2 * (self.point.gradient @ self.root)[rows, columns]
+        if self.free:
+            gradient = np.append(gradient, self.point.noise_gradient)
         curvature = self._curvature(rows, columns)
         values, vectors = np.linalg.eigh(curvature)
         size = np.maximum(np.abs(values), 1e-12 * np.abs(values).max() + 1e-300)
@@ -154,20 +170,17 @@ class Search:
 
     def _curvature(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
         """Expected information of (L, log sigma^2), less what the gradient in Sigma bends."""
-        d, root = self.packed.dim, self.root
-        p = len(rows)
-        jacobian = np.zeros((p, d, d))
-        jacobian[np.arange(p), rows] = root.T[columns]
-        jacobian = jacobian + jacobian.transpose(0, 2, 1)
-        info = expected_information(
-            self.point, self.cov, self.variance, self.packed.steps if self.free else 0.0
-        )
-        flat = jacobian.reshape(p, d * d)
-        out = np.zeros((p + 1, p + 1))
-        out[:p, :p] = flat @ info[:-1, :-1] @ flat.T
+        d, p = self.packed.dim, len(rows)
+        info = expected_information(self)
+        # entry (i, b) of Sigma moves by L_bj, or twice that where b is i, as L_ij does
+        jacobian = np.zeros((p, p))
+        twice = 1.0 + (rows[:, None] == np.arange(d))
+        jacobian[places(d)[rows], np.arange(p)[:, None]] = self.root.T[columns] * twice
+        out = np.empty((p + 1, p + 1))
+        out[:p, :p] = jacobian.T @ info[:-1, :-1] @ jacobian
         bend = 2 * self.point.gradient[np.ix_(rows, rows)]
         out[:p, :p] -= np.where(columns[:, None] == columns[None, :], bend, 0.0)
-        out[:p, p] = out[p, :p] = flat @ info[:-1, -1] * self.variance
+        out[:p, p] = out[p, :p] = info[:-1, -1] @ jacobian * self.variance
         out[p, p] = info[-1, -1] * self.variance**2
         return out if self.free else out[:p, :p]
 

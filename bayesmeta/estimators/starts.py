@@ -69,33 +69,48 @@ def at_moments(
     return (vectors * np.maximum(values, 0.0)) @ vectors.T, variance
 
 
-def elsewhere(
-    packed: Packed, variance: float, least: float, free: bool, restricted: bool
-) -> tuple[list[End], bool]:
-    """Ends of climbs from many places, the highest first, without those beyond ``RATIO``; and
-    whether tasks have told few numbers, so that maxima are many.
+class Climbs:
+    """Climbs of one likelihood, by compiled code, from any place."""
 
-    The places are covariances of every size and rank and, where it is free, noise from the first
-    guess down to the ``least``, drawn from a fixed seed: the same for the same table.
-    """
-    rng, d = np.random.default_rng(0), packed.dim
-    (chunk,) = packed.chunks
-    problem = Problem(chunk, packed.steps, 0.0 if free else variance, least, restricted)
-    table = _Table(packed, variance)
-    found = []
-    for k in range(MANY if table.few else STARTS):
-        noise = float(np.exp(rng.uniform(np.log(least), np.log(variance)))) if free else variance
-        cov = (table.any, table.without_some, table.between_two)[k % 3 if table.few else 0](rng)
-        x = lower_root(cov + 1e-4 * noise / variance * np.eye(d))[triangle(d)]
-        x = np.append(x, np.log(noise)) if free else x
+    def __init__(
+        self, packed: Packed, variance: float, least: float, free: bool, restricted: bool
+    ) -> None:
+        self.packed, self.variance, self.least, self.free = packed, variance, least, free
+        self.restricted = restricted
+
+    def climb(self, cov: Array, noise: float) -> End | None:
+        """Where a climb ends; None where the likelihood cannot be computed, or beyond ``RATIO``."""
+        d, variance, least = self.packed.dim, self.variance, self.least
+        (chunk,) = self.packed.chunks
+        told = 0.0 if self.free else variance
+        problem = Problem(chunk, self.packed.steps, told, least, self.restricted)
+        x = lower_root(cov)[triangle(d)]
+        x = np.append(x, np.log(noise)) if self.free else x
         value = ascend(problem, x, STEPS, LEAST)
-        noise = max(float(np.exp(x[-1])), least) if free else variance
+        noise = max(float(np.exp(x[-1])), least) if self.free else variance
         root = np.zeros((d, d))
         root[triangle(d)] = x[: d * (d + 1) // 2]
         signal = float(np.sum(root**2)) * variance / noise
-        if np.isfinite(value) and signal < RATIO:
-            found.append(End(value, root, noise))
-    return sorted(found, key=lambda one: -one.value), table.few
+        return End(value, root, noise) if np.isfinite(value) and signal < RATIO else None
+
+    def elsewhere(self) -> tuple[list[End], bool]:
+        """Ends of climbs from many places, the highest first; and whether tasks have told few
+        numbers, so that maxima are many.
+
+        The places are covariances of every size and rank and, where it is free, noise from the
+        first guess down to the ``least``, drawn from a fixed seed: the same for the same table.
+        """
+        rng, variance = np.random.default_rng(0), self.variance
+        table, one = _Table(self.packed, variance), np.eye(self.packed.dim)
+        found = []
+        for k in range(MANY if table.few else STARTS):
+            noise = variance
+            if self.free:
+                noise = float(np.exp(rng.uniform(np.log(self.least), np.log(variance))))
+            make = (table.any, table.without_some, table.between_two)[k % 3 if table.few else 0]
+            found.append(self.climb(make(rng) + 1e-4 * noise / variance * one, noise))
+        ends = [end for end in found if end is not None]
+        return sorted(ends, key=lambda end: -end.value), table.few
 
 
 class _Table:

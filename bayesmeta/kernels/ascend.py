@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.kernels.estep import estep, second_pass
 from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.lanes import EachTask, Parameters
-from bayesmeta.kernels.linalg import upper_root
+from bayesmeta.kernels.profile import profile
 
 
 class Problem(NamedTuple):
@@ -27,55 +26,28 @@ class Problem(NamedTuple):
 @kernel
 def height(problem, x, gradient):
     """The log-likelihood with the mean at its best, and its gradient in ``x``: the lower triangle
-    of a root of Sigma and, where it is free, log sigma^2. NaN where it cannot be computed.
-
-    ``bayesmeta.estimators.likelihood.evaluate`` says the same in NumPy.
-    """
-    chunk, steps = problem.chunk, problem.steps
-    d, n = chunk.moments.shape
+    of a root of Sigma and, where it is free, log sigma^2. NaN where it cannot be computed."""
+    d, n = problem.chunk.moments.shape
     root, row = np.zeros((d, d)), 0
     for i in range(d):
         for j in range(i + 1):
             root[i, j] = x[row]
             row += 1
     variance = problem.variance if problem.variance > 0.0 else max(math.exp(x[row]), problem.least)
-    tasks = EachTask(np.empty((d, n)), np.empty((row, n)))
-    sums = estep(chunk, Parameters(np.zeros(d), root, 1.0 / variance), tasks)
-    information, upper = np.empty((d, d)), np.zeros((d, d))
-    _fill(sums.weights, information)
-    if not upper_root(information, upper):
-        return math.nan
-    inverse = np.linalg.inv(information)
-    shift, lower = inverse @ sums.scores, np.zeros((d, d))
-    if problem.restricted:
-        if not upper_root(inverse, lower):
-            return math.nan
-        lower = lower.T.copy()
-    moved = second_pass(tasks, shift, lower)
-    quad = sums.quad - shift @ sums.scores
-    value = -0.5 * (steps * math.log(2 * math.pi * variance) + sums.logs + quad)
-    if problem.restricted:
-        value += 0.5 * d * math.log(2 * math.pi) - np.log(np.diag(upper)).sum()
-    inner, noise = np.empty((d, d)), quad - steps + (d if problem.restricted else 0.0)
-    _fill(moved.squares - sums.weights + moved.spread, inner)  # twice the gradient in Sigma
-    slope, row = inner @ root, 0
+    each = EachTask(np.empty((d, n)), np.empty((row, n)))
+    at = Parameters(np.zeros(d), root, 1.0 / variance)
+    found = profile(problem.chunk, at, problem.steps, problem.restricted, each)
+    row = 0
     for i in range(d):
         for j in range(i + 1):
-            gradient[row] = slope[i, j]
-            noise -= root[i, j] * slope[i, j]
+            total = 0.0
+            for q in range(j, d):
+                total += found.gradient[i, q] * root[q, j]
+            gradient[row] = 2 * total
             row += 1
     if problem.variance <= 0.0:
-        gradient[row] = 0.5 * noise if variance > problem.least else 0.0
-    return value
-
-
-@kernel
-def _fill(triangle, out):
-    row = 0
-    for i in range(out.shape[0]):
-        for j in range(i + 1):
-            out[i, j] = out[j, i] = triangle[row]
-            row += 1
+        gradient[row] = found.noise if variance > problem.least else 0.0
+    return found.value if found.fine else math.nan
 
 
 @kernel
@@ -118,11 +90,23 @@ def ascend(problem, x, steps, least):
         if curve > 1e-14 * math.sqrt((turn @ turn) * (step @ step)) * length:
             if fresh:
                 inverse *= curve / (turn @ turn)
-            left = np.eye(p) - length * np.outer(step, turn) / curve
-            inverse = left @ inverse @ left.T + length * length * np.outer(step, step) / curve
+            _update(inverse, step, turn, length, curve)
             fresh = False
         gain = reached - value
         x[:], gradient[:], value = x + length * step, other, reached
         if gain < least:
             break
     return value
+
+
+@kernel
+def _update(inverse, step, turn, length, curve):
+    """BFGS: the inverse curvature after a move by ``length`` times ``step``, in O(p^2)."""
+    p = step.shape[0]
+    along = inverse @ turn
+    factor = (1.0 + (turn @ along) / curve) * length * length / curve
+    for i in range(p):
+        for j in range(p):
+            inverse[i, j] += factor * step[i] * step[j] - length / curve * (
+                along[i] * step[j] + step[i] * along[j]
+            )

@@ -18,7 +18,7 @@ from bayesmeta.kernels.general import (
     inner_matrix,
     residuals,
 )
-from bayesmeta.kernels.jit import inlined, kernel
+from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Lanes, Parameters, Sums
 from bayesmeta.kernels.regular import add_inverse, factorise_sum
 
@@ -30,7 +30,7 @@ PIVOT = 1e-6
 for a smaller one, and then the general way, though slower, errs as little or less."""
 
 
-@inlined
+@kernel
 def _space(d):
     return Lanes(
         acc=np.empty(LANES),
@@ -47,7 +47,7 @@ def _space(d):
     )
 
 
-@inlined
+@kernel
 def _no_sums(d):
     p = d * (d + 1) // 2
     return Sums(
@@ -73,7 +73,7 @@ def covariance(root):
     return cov
 
 
-@inlined
+@kernel
 def _by_inverse(chunk, at, cov, first, lanes):
     """Try the way of ``regular``; whether all tasks kept their digits."""
     present, least, logs, quad = lanes.present, lanes.least, lanes.logs, lanes.quad
@@ -95,8 +95,8 @@ def _by_inverse(chunk, at, cov, first, lanes):
 def estep(chunk, at, each):
     """``Sums`` over the tasks of a chunk; s and W of every task are left in ``each``.
 
-    The stages are inlined, and take their arrays out of the tuples before they loop: so every loop
-    over lanes becomes vector instructions.
+    The stages take their arrays out of the tuples before they loop: so every loop over lanes becomes
+    vector instructions.
     """
     d, n = chunk.moments.shape
     lanes, cov, sums = _space(d), covariance(at.root), _no_sums(d)
@@ -138,17 +138,38 @@ def estep_value(chunk, at):
     return logs.sum(), quad.sum()
 
 
+class Inverted(NamedTuple):
+    """Tasks side by side, padded to whole lanes: V, A'x, V^-1, b = V^-1 A'x; b'Vb, log|V|, and how
+    well conditioned V is, the largest V_ii (V^-1)_ii, NaN where it has no inverse."""
+
+    grams: Any
+    moments: Any
+    inverses: Any
+    estimates: Any
+    fitted: Any
+    logs: Any
+    inflation: Any
+
+
 @kernel
-def inverted(grams, moments):
-    """V^-1 and b = V^-1 A'x of tasks with statistics (p, n) and (d, n); b'Vb; log|V|; and how well
-    conditioned V is, the largest V_ii (V^-1)_ii, NaN where V has no inverse."""
-    d, n = moments.shape
-    each = EachTask(np.empty((d, n)), np.empty(grams.shape))
+def inverted(gram, moment):
+    """Invert the grams of tasks (n, d, d) with moments (n, d)."""
+    tasks, d = moment.shape
+    n, p = -(-tasks // LANES) * LANES, d * (d + 1) // 2
+    grams, moments = np.zeros((p, n)), np.zeros((d, n))
+    for k in range(tasks):
+        row = 0
+        for i in range(d):
+            moments[i, k] = moment[k, i]
+            for j in range(i + 1):
+                grams[row, k] = gram[k, i, j]
+                row += 1
+    each = EachTask(np.empty((d, n)), np.empty((p, n)))
     fitted, logs, inflation, zeros = np.empty(n), np.empty(n), np.empty(n), np.zeros(n)
+    # S is V where Sigma is 0 and V stands in for its inverse
     at = Parameters(np.zeros(d), np.zeros((d, d)), 1.0)
     chunk = Chunk(grams, moments, zeros, grams, moments, zeros, zeros, n)
-    lanes = _space(d)
-    sums = _no_sums(d)
+    lanes, sums = _space(d), _no_sums(d)
     lanes.present[:] = 1.0
     for first in range(0, n, LANES):
         factorise_sum(chunk, at, at.root, first, lanes)
@@ -163,7 +184,7 @@ def inverted(grams, moments):
                 own = grams[diagonal, first + k] * each.weights[diagonal, first + k]
                 if not own <= inflation[first + k]:  # NaN included
                     inflation[first + k] = own
-    return each.weights, each.scores, fitted, logs, inflation
+    return Inverted(grams, moments, each.weights, each.scores, fitted, logs, inflation)
 
 
 class Moved(NamedTuple):
@@ -174,17 +195,20 @@ class Moved(NamedTuple):
 
 
 @kernel
-def second_pass(each, shift, root):
-    """At a mean moved by ``shift``: sums of s s' and of W C C'W, where C = ``root``.
+def second_pass(each, shift, root, spreads):
+    """At a mean moved by ``shift``: sums of s s' and of W C C'W, where C = ``root``, upper
+    triangular; those of every task are left in ``spreads`` (p, n), unless that has no entries.
 
     The scores move with the mean, s - W shift; W C C'W is what integrating the mean out adds to
-    the gradient (restricted likelihood, with C C' the covariance of the mean).
+    the gradient (restricted likelihood, with C C' the covariance of the mean). A ``root`` without
+    columns leaves it out.
     """
     scores, weights = each
     d, n = scores.shape
-    p = weights.shape[0]
+    p, keep = weights.shape[0], spreads.size > 0
     acc, s, z = np.empty(LANES), np.empty((d, LANES)), np.empty((d, d, LANES))
     sum_ss, sum_z = np.zeros((p, LANES)), np.zeros((p, LANES))
+    columns = root.shape[1]
     for first in range(0, n, LANES):
         for i in range(d):
             for k in range(LANES):
@@ -195,10 +219,10 @@ def second_pass(each, shift, root):
                     acc[k] -= weights[row, first + k] * shift[j]
             for k in range(LANES):
                 s[i, k] = acc[k]
-            for j in range(d):  # z = W C
+            for j in range(columns):  # z = W C
                 for k in range(LANES):
                     acc[k] = 0.0
-                for q in range(j, d):
+                for q in range(j + 1):
                     row = i * (i + 1) // 2 + q if i >= q else q * (q + 1) // 2 + i
                     for k in range(LANES):
                         acc[k] += weights[row, first + k] * root[q, j]
@@ -211,10 +235,13 @@ def second_pass(each, shift, root):
                     sum_ss[row, k] += s[i, k] * s[j, k]
                 for k in range(LANES):
                     acc[k] = 0.0
-                for q in range(d):
+                for q in range(columns):
                     for k in range(LANES):
                         acc[k] += z[i, q, k] * z[j, q, k]
                 for k in range(LANES):
                     sum_z[row, k] += acc[k]
+                if keep:
+                    for k in range(LANES):
+                        spreads[row, first + k] = acc[k]
                 row += 1
     return Moved(sum_ss.sum(axis=1), sum_z.sum(axis=1))

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 
-from bayesmeta.kernels.jit import inlined
+from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.lanes import LANES
 
 
-@inlined
+@kernel
 def residuals(chunk, at, first, lanes):
     """w = tau (A'x - V mu), and tau |x - A mu|^2 = tau (x'x - mu'A'x) - mu'w."""
     grams, moments, energy = chunk.grams, chunk.moments, chunk.energy
@@ -41,7 +41,7 @@ def residuals(chunk, at, first, lanes):
             quad[k] -= mean[i] * w[i, k]
 
 
-@inlined
+@kernel
 def inner_matrix(chunk, at, first, lanes):
     """x = tau V L, for now, and the lower triangle of M = I + L'x."""
     grams, root, tau = chunk.grams, at.root, at.tau
@@ -69,7 +69,7 @@ def inner_matrix(chunk, at, first, lanes):
                 m[i, j, k] = acc[k]
 
 
-@inlined
+@kernel
 def factorise(at, lanes, slopes):
     """R in place of M, with 1 / R_jj on the diagonal; y = R^-1 L'w; the logarithm of |M| and the
     quadratic form; with ``slopes`` also X = x R'^-1 in place of x."""
@@ -117,7 +117,7 @@ def factorise(at, lanes, slopes):
             quad[k] -= y[j, k] * y[j, k]
 
 
-@inlined
+@kernel
 def add_scores(lanes, first, sums, each):
     """s = w - X y."""
     w, y, s, x = lanes.w, lanes.y, lanes.s, lanes.x
@@ -136,7 +136,7 @@ def add_scores(lanes, first, sums, each):
                 scores[i, first + k] = s[i, k]
 
 
-@inlined
+@kernel
 def add_weights(chunk, at, first, lanes, sums, each):
     """W = tau V - X X', and s s'."""
     grams, tau = chunk.grams, at.tau

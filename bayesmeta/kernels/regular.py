@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 
-from bayesmeta.kernels.jit import inlined
+from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.lanes import LANES
 
 
-@inlined
+@kernel
 def factorise_sum(chunk, at, cov, first, lanes):
     """R in place of S, with 1 / R_jj on the diagonal; y; log|M|, the quadratic form, and the least
     part that a pivot is of its entry."""
@@ -70,7 +70,7 @@ def factorise_sum(chunk, at, cov, first, lanes):
             quad[k] += tau * y[j, k] * y[j, k]
 
 
-@inlined
+@kernel
 def add_inverse(at, first, lanes, sums, each):
     """R^-1 = T in place of R; s = tau T'y and W = tau T'T of the tasks that are ``present``."""
     acc, y, s, m, present = lanes.acc, lanes.y, lanes.s, lanes.m, lanes.present

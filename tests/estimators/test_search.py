@@ -10,10 +10,10 @@ import pytest
 
 import bayesmeta as bm
 from bayesmeta.agents import learners
-from bayesmeta.estimators import maximum
 from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
 from bayesmeta.estimators.maximum import Options, maximise
 from bayesmeta.estimators.search import LIMIT, Search
+from bayesmeta.estimators.starts import Climbs
 from bayesmeta.kernels import ascend
 from bayesmeta.kernels.estep import estep
 from bayesmeta.kernels.lanes import EachTask, Parameters
@@ -95,7 +95,7 @@ def test_agents_keep_to_the_usual_starts(monkeypatch: pytest.MonkeyPatch) -> Non
     def looked(*_: object) -> None:
         raise AssertionError("looked elsewhere")
 
-    monkeypatch.setattr(maximum, "elsewhere", looked)
+    monkeypatch.setattr(Climbs, "elsewhere", looked)
     setting, rng = bm.paper_family(dim=2).setting(10), np.random.default_rng(0)
     learner = bm.agents.Likelihood()
     memory = learner.start(setting)
