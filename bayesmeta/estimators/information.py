@@ -37,8 +37,8 @@ class Found(Protocol):
 
 
 class _Quads(NamedTuple):
-    """For entries (a, b) and (c, d): where ac, bd, ad and bc are in a triangle; and, for each entry,
-    a half on the diagonal and one elsewhere."""
+    """For entries (a, b) and (c, d): where ac, bd, ad and bc are in a triangle; and, for each
+    entry, a half on the diagonal and one elsewhere."""
 
     ac: NDArray[np.intp]
     bd: NDArray[np.intp]
@@ -73,8 +73,8 @@ def weights_of(point: Point) -> list[Array]:
 
 
 def expected_information(found: Found) -> Array:
-    """Of (the triangle of Sigma, sigma^2): half the traces of Omega^-1 dOmega Omega^-1 dOmega, which
-    are traces of W alone."""
+    """Of (the triangle of Sigma, sigma^2): half the traces of Omega^-1 dOmega Omega^-1 dOmega,
+    which are traces of W alone."""
     point, variance, d = found.point, found.variance, found.packed.dim
     weights = weights_of(point)
     both = traces(products(weights, weights, found.each), d)

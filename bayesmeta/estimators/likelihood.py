@@ -131,7 +131,9 @@ def evaluate(
 ) -> Point:
     """Log-likelihood of Sigma = root root' with the mean at its best (or integrated out)."""
     at = Parameters(mean, root, 1.0 / variance)
-    tasks = [EachTask(np.empty_like(one.moments), np.empty_like(one.grams)) for one in packed.chunks]
+    tasks = [
+        EachTask(np.empty_like(one.moments), np.empty_like(one.grams)) for one in packed.chunks
+    ]
     if len(tasks) == 1:
         found: Profile = profile(packed.chunks[0], at, packed.steps, restricted, tasks[0])
     else:

@@ -15,7 +15,6 @@ import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.likelihood import Point, triangle
-from bayesmeta.gaussian import triangular
 
 MEMORY = 40
 """Steps that are remembered."""

@@ -101,9 +101,9 @@ class Search:
             if steps < limit:
                 before = self.point.value
                 steps += self.in_scale(limit - steps)
-                if self.packed.dim >= WIDE and self.point.value - before < SMALL:
-                    if not self._leave_boundary():
-                        return steps, self.promise < SMALL
+                ended = self.packed.dim >= WIDE and self.point.value - before < SMALL
+                if ended and not self._leave_boundary():
+                    return steps, self.promise < SMALL
         return steps, False
 
     def in_scale(self, limit: int) -> int:

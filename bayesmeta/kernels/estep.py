@@ -26,7 +26,7 @@ INFLATED = 1e3
 """A gram V is well conditioned where no V_ii (V^-1)_ii is larger: W then errs by 1e-13 or less, in
 parts of itself, for what V^-1 errs (measured in rational arithmetic)."""
 PIVOT = 1e-6
-"""The least part of its entry that a pivot of S may be. Sigma must be that uneven, beside the noise,
+"""The least part of its entry that a pivot of S may be. Sigma must be that uneven, beside noise,
 for a smaller one, and then the general way, though slower, errs as little or less."""
 
 
@@ -95,8 +95,8 @@ def _by_inverse(chunk, at, cov, first, lanes):
 def estep(chunk, at, each):
     """``Sums`` over the tasks of a chunk; s and W of every task are left in ``each``.
 
-    The stages take their arrays out of the tuples before they loop: so every loop over lanes becomes
-    vector instructions.
+    The stages take their arrays out of the tuples before they loop: so every loop over lanes
+    becomes vector instructions.
     """
     d, n = chunk.moments.shape
     lanes, cov, sums = _space(d), covariance(at.root), _no_sums(d)

@@ -106,9 +106,7 @@ class CollapsedLikelihood(Op):
         _agree([np.shape(value) for value in inputs])
         mean, root, noise_sd, *arrays = map(np.ascontiguousarray, inputs)
         given = TaskData(*arrays)
-        data = Data(
-            Chunk(*given[:7], int(given.regular.item())), given.frame, given.steps.item()
-        )
+        data = Data(Chunk(*given[:7], int(given.regular.item())), given.frame, given.steps.item())
         point = (mean, root, noise_sd.item(), data)
         found = value_and_gradients(*point) if self.gradients else (value_alone(*point),)
         for storage, value in zip(output_storage, found, strict=True):
