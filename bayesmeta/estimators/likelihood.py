@@ -57,11 +57,14 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
         regular[:] = False
     first, last = everyone[regular], everyone[~regular]
     unit = np.equal(*triangle(d)).astype(float)
+
+    def both(each: Array) -> Array:
+        return np.concatenate([_padded(each, first), _padded(each, last)], axis=-1)
+
     return Chunk(
-        *(
-            np.concatenate([_padded(one, first), _padded(one, last)], axis=-1)
-            for one in (found.grams, found.moments, energy)
-        ),
+        both(found.grams),
+        both(found.moments),
+        both(energy),
         _padded(found.inverses, first, unit),
         _padded(found.estimates, first),
         _padded(energy[first] - found.fitted[first], everyone[: len(first)]),
@@ -153,7 +156,7 @@ def evaluate(
 def products(left: list[Array], right: list[Array], each: Each = _here) -> Array:
     """The sum over tasks of products of all entries of two triangles, as (p, p)."""
     pairs = list(zip(left, right, strict=True))
-    (total,) = _total(each(lambda pair: (pair[0] @ pair[1].T,), pairs))
+    total: Array = _total(each(lambda pair: (pair[0] @ pair[1].T,), pairs))[0]
     return total
 
 

@@ -197,7 +197,7 @@ _with_gradients, _without = CollapsedLikelihood(), CollapsedLikelihood(gradients
 @node_rewriter([CollapsedLikelihood])
 def value_with_gradients(fgraph: Any, node: Apply) -> list[Variable[Any, Any]] | None:
     """Where gradients are computed as well, take the value that comes with them."""
-    if node.op.gradients:  # type: ignore[attr-defined]
+    if node.op.gradients:
         return None
     for other, _ in fgraph.clients[node.inputs[0]]:
         if other.op == _with_gradients and other.inputs == node.inputs:
