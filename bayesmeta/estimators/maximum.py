@@ -114,21 +114,21 @@ def maximise(
             best = _highest(best, strays, ends, begun, least, endless, options.limit)
             endless = endless or (best is not None and least < begin and best[0].variance <= least)
             sure = not few or _often(best, ends)
-    if best is None:
-        raise np.linalg.LinAlgError("no start led anywhere")
-    search, iterations, converged = best
-    values, vectors = np.linalg.eigh(search.cov)
-    values = np.where(values < search.flat, 0.0, values)
-    ratio = values[-1] * max(1.0, begin / search.variance)  # of signal to noise
-    if values[-1] > HOPELESS:
-        raise np.linalg.LinAlgError("signal to noise is beyond the digits of numbers")
-    cov = change @ (vectors * values) @ vectors.T @ change.T
-    # the restricted likelihood integrates the mean out, in other coordinates
-    volume = float(np.linalg.slogdet(change)[1]) if restricted else 0.0
-    cov_sd, identified = standard_errors(search, change) if options.errors else (None, True)
-    vanishes = search.variance < 1e-6 * begin
-    rises = (identified or vanishes) and search.rises_without_noise(energy, vanishes)
-    noiseless = free and (rises or endless)
+        if best is None:
+            raise np.linalg.LinAlgError("no start led anywhere")
+        search, iterations, converged = best
+        values, vectors = np.linalg.eigh(search.cov)
+        values = np.where(values < search.flat, 0.0, values)
+        ratio = values[-1] * max(1.0, begin / search.variance)  # of signal to noise
+        if values[-1] > HOPELESS:
+            raise np.linalg.LinAlgError("signal to noise is beyond the digits of numbers")
+        cov = change @ (vectors * values) @ vectors.T @ change.T
+        # the restricted likelihood integrates the mean out, in other coordinates
+        volume = float(np.linalg.slogdet(change)[1]) if restricted else 0.0
+        cov_sd, identified = standard_errors(search, change) if options.errors else (None, True)
+        vanishes = search.variance < 1e-6 * begin
+        rises = (identified or vanishes) and search.rises_without_noise(energy, vanishes)
+        noiseless = free and (rises or endless)
     return Fit(
         mean=centre + change @ search.point.mean,
         cov=(cov + cov.T) / 2,
