@@ -22,9 +22,21 @@ from bayesmeta.statistics import TaskStatistics
 
 CHUNK = 64 * LANES
 """Tasks summed up together; fixed, so that bits do not depend on the number of threads."""
+WIDE = 15
+"""Features from which on sums over tasks are products of large matrices, by BLAS."""
+CHUNK_WIDE = 4 * LANES
+"""Tasks summed up together then: few enough to stay in the cache."""
 
 
 _NONE = np.empty((0, 0))
+
+
+Each = Callable[[Callable[[Any], Any], list[Any]], list[Any]]
+"""Does a piece of work for every item."""
+
+
+def _here(work: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    return [work(item) for item in items]
 
 
 class Packed(NamedTuple):
@@ -36,11 +48,12 @@ class Packed(NamedTuple):
     dim: int
 
 
-def pack(stats: TaskStatistics, change: Array) -> Packed:
+def pack(stats: TaskStatistics, change: Array, each: Each = _here) -> Packed:
     """Lay out, in coordinates theta = ``change`` @ theta'."""
-    n = len(stats)
-    chunks = [lay_out(stats, change, slice(first, first + CHUNK)) for first in range(0, n, CHUNK)]
+    n, size = len(stats), CHUNK if stats.dim < WIDE else CHUNK_WIDE
+    parts = [slice(first, first + size) for first in range(0, n, size)]
     steps = 0.0 if stats.count is None else float(stats.count.sum())
+    chunks = each(lambda part: lay_out(stats, change, part), parts)
     return Packed(chunks, n, steps, stats.dim)
 
 
@@ -105,14 +118,6 @@ class Point(NamedTuple):
     """s, where the mean was before, and W of every task of every chunk"""
 
 
-Each = Callable[[Callable[[Any], tuple[Any, ...]], list[Any]], list[tuple[Any, ...]]]
-"""Does a piece of work for every item."""
-
-
-def _here(work: Callable[[Any], tuple[Any, ...]], items: list[Any]) -> list[tuple[Any, ...]]:
-    return [work(item) for item in items]
-
-
 @contextmanager
 def in_threads(threads: int) -> Iterator[Each]:
     """Work on chunks of tasks side by side; BLAS keeps to one thread, whose bits never differ."""
@@ -137,20 +142,30 @@ def evaluate(
     tasks = [
         EachTask(np.empty_like(one.moments), np.empty_like(one.grams)) for one in packed.chunks
     ]
-    if len(tasks) == 1:
+    if packed.dim < WIDE and len(tasks) == 1:
         found: Profile = profile(packed.chunks[0], at, packed.steps, restricted, tasks[0])
     else:
         pairs = list(zip(packed.chunks, tasks, strict=True))
         sums = Sums(*_total(each(lambda pair: estep(pair[0], at, pair[1]), pairs)))
         best: Best = best_mean(sums)
         spread = best.root if restricted else best.root[:, :0].copy()
-        moved = Moved(*_total(each(lambda one: second_pass(one, best.shift, spread, _NONE), tasks)))
+        again = _second_pass if restricted and packed.dim >= WIDE else second_pass
+        moved = Moved(*_total(each(lambda one: again(one, best.shift, spread, _NONE), tasks)))
         found = at_best(sums, best, moved, at, packed.steps, restricted)
     if not found.fine:
         raise np.linalg.LinAlgError("the information on the mean is not positive definite")
     return Point(
         found.value, mean + found.shift, found.gradient, found.noise, found.information, tasks
     )
+
+
+def _second_pass(one: EachTask, shift: Array, root: Array, _: Array) -> Moved:
+    """The same as the kernel's, by products of large matrices."""
+    d = len(shift)
+    weights = one.weights[places(d)]  # (d, d, n)
+    scores = one.scores - shift @ weights
+    along = np.matmul(root.T, weights).reshape(d, -1)
+    return Moved((scores @ scores.T)[triangle(d)], (along @ along.T)[triangle(d)])
 
 
 def products(left: list[Array], right: list[Array], each: Each = _here) -> Array:

@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from bayesmeta.checks import Advice, Array, InputError, covariance
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.information import standard_errors
-from bayesmeta.estimators.likelihood import CHUNK, evaluate, in_threads, pack
+from bayesmeta.estimators.likelihood import WIDE, evaluate, in_threads, pack
 from bayesmeta.estimators.noise import pooled_variance
-from bayesmeta.estimators.search import LIMIT, WIDE, Search
+from bayesmeta.estimators.search import LIMIT, Search
 from bayesmeta.estimators.starts import LOST, Climbs, End, at_moments, least_noise
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
@@ -94,8 +94,8 @@ def maximise(
     lower = np.linalg.cholesky(total / (n * begin))
     change = np.linalg.inv(lower).T  # theta = change theta'
     mean, starts = _starts(options, lower, change, centre, n)
-    with in_threads(options.threads if n > CHUNK else 1) as each:
-        packed = pack(stats, change)
+    with in_threads(options.threads) as each:
+        packed = pack(stats, change, each)
 
         def begun(cov: Array, noise: float) -> Search:
             return Search(packed, mean, cov, noise, begin, free, restricted, each)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bayesmeta.checks import Array
 from bayesmeta.estimators.information import expected_information
 from bayesmeta.estimators.likelihood import (
+    WIDE,
     Each,
     Packed,
     Point,
@@ -29,8 +30,6 @@ LIMIT = 200
 """Steps at most."""
 SCORING = 25
 """Steps of scoring before L-BFGS helps."""
-WIDE = 15
-"""Features from which on L-BFGS is quicker from the start: scoring costs d^4 a task."""
 ROUND = 60
 """Steps of L-BFGS in the same coordinates."""
 FLAT = 1e-7
@@ -90,7 +89,8 @@ class Search:
 
     def climb(self, limit: int) -> tuple[int, bool]:
         """Steps until nothing is left to gain, also off the boundary; their number, and whether
-        they arrived. Of scoring, in (L, log sigma^2), or where these are slow, of L-BFGS."""
+        they arrived. Of scoring, in (L, log sigma^2), or where these are slow, of L-BFGS: scoring
+        costs d^4 a task."""
         steps = 0
         while steps < limit:
             if self.packed.dim < WIDE:

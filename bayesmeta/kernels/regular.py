@@ -14,8 +14,22 @@ from __future__ import annotations
 
 import math
 
-from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.jit import inlined, kernel
 from bayesmeta.kernels.lanes import LANES
+
+
+@inlined
+def _add_products(one, i, two, j, first, last, acc):
+    """Add the sum of one[i, q] two[j, q] over q, four at a time: ``acc`` is read less often."""
+    fours = first + (last - first) // 4 * 4
+    for q in range(first, fours, 4):
+        for k in range(LANES):
+            acc[k] += (one[i, q, k] * two[j, q, k] + one[i, q + 1, k] * two[j, q + 1, k]) + (
+                one[i, q + 2, k] * two[j, q + 2, k] + one[i, q + 3, k] * two[j, q + 3, k]
+            )
+    for q in range(fours, last):
+        for k in range(LANES):
+            acc[k] += one[i, q, k] * two[j, q, k]
 
 
 @kernel
@@ -40,11 +54,10 @@ def factorise_sum(chunk, at, cov, first, lanes):
         quad[k] = tau * chunk.residuals[first + k]
     for j in range(d):
         for k in range(LANES):
-            acc[k] = m[j, j, k]
-        for q in range(j):
-            for k in range(LANES):
-                acc[k] -= m[j, q, k] * m[j, q, k]
+            acc[k] = 0.0
+        _add_products(m, j, m, j, 0, j, acc)
         for k in range(LANES):
+            acc[k] = m[j, j, k] - acc[k]
             least[k] = min(least[k], acc[k] / m[j, j, k])
             pivots[k] *= acc[k]
             m[j, j, k] = 1.0 / math.sqrt(acc[k])
@@ -54,12 +67,10 @@ def factorise_sum(chunk, at, cov, first, lanes):
                 pivots[k] = 1.0
         for i in range(j + 1, d):
             for k in range(LANES):
-                acc[k] = m[i, j, k]
-            for q in range(j):
-                for k in range(LANES):
-                    acc[k] -= m[i, q, k] * m[j, q, k]
+                acc[k] = 0.0
+            _add_products(m, i, m, j, 0, j, acc)
             for k in range(LANES):
-                m[i, j, k] = acc[k] * m[j, j, k]
+                m[i, j, k] = (m[i, j, k] - acc[k]) * m[j, j, k]
         for k in range(LANES):  # entry j of y
             acc[k] = estimates[j, first + k] - mean[j]
         for q in range(j):
@@ -72,27 +83,27 @@ def factorise_sum(chunk, at, cov, first, lanes):
 
 @kernel
 def add_inverse(at, first, lanes, sums, each):
-    """R^-1 = T in place of R; s = tau T'y and W = tau T'T of the tasks that are ``present``."""
-    acc, y, s, m, present = lanes.acc, lanes.y, lanes.s, lanes.m, lanes.present
+    """T' = R'^-1, in x; s = tau T'y and W = tau T'T of the tasks that are ``present``."""
+    acc, y, s, m, x, present = lanes.acc, lanes.y, lanes.s, lanes.m, lanes.x, lanes.present
     total_s, squares, total_w = sums.scores, sums.squares, sums.weights
     scores, weights = each.scores, each.weights
     d, tau, keep = y.shape[0], at.tau, each.weights.size > 0
     for j in range(d):
+        for k in range(LANES):
+            x[j, j, k] = m[j, j, k]
         for i in range(j + 1, d):
             for k in range(LANES):
-                acc[k] = m[i, j, k] * m[j, j, k]
-            for q in range(j + 1, i):
-                for k in range(LANES):
-                    acc[k] += m[i, q, k] * m[q, j, k]
+                acc[k] = 0.0
+            _add_products(m, i, x, j, j, i, acc)
             for k in range(LANES):
-                m[i, j, k] = -acc[k] * m[i, i, k]
+                x[j, i, k] = -acc[k] * m[i, i, k]
     row = 0
     for i in range(d):
         for k in range(LANES):
             acc[k] = 0.0
         for q in range(i, d):
             for k in range(LANES):
-                acc[k] += m[q, i, k] * y[q, k]
+                acc[k] += x[i, q, k] * y[q, k]
         for k in range(LANES):
             s[i, k] = tau * acc[k] * present[k]
             total_s[i, k] += s[i, k]
@@ -102,9 +113,7 @@ def add_inverse(at, first, lanes, sums, each):
         for j in range(i + 1):
             for k in range(LANES):
                 acc[k] = 0.0
-            for q in range(i, d):
-                for k in range(LANES):
-                    acc[k] += m[q, i, k] * m[q, j, k]
+            _add_products(x, i, x, j, i, d, acc)
             for k in range(LANES):
                 acc[k] *= tau * present[k]
                 total_w[row, k] += acc[k]

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import minimize
 
 from bayesmeta.estimators import search
-from bayesmeta.estimators.likelihood import evaluate, in_threads, pack, triangle
+from bayesmeta.estimators.likelihood import WIDE, evaluate, in_threads, pack, triangle
 from bayesmeta.estimators.maximum import Options, maximise
 from bayesmeta.estimators.scaled import coordinates
-from bayesmeta.estimators.search import LIMIT, WIDE, Search
+from bayesmeta.estimators.search import LIMIT, Search
 from bayesmeta.statistics import TaskStatistics
 
 

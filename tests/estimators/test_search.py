@@ -161,7 +161,7 @@ def test_noise_below_the_least_is_not_tried() -> None:
 
 
 def test_steps_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """25 of scoring, then BFGS with what is left of the limit, and again."""
+    """25 of scoring, then L-BFGS with what is left of the limit, and again."""
     scored: list[int] = []
     asked: list[int] = []
     made = Problem(3, 2, 30)
@@ -169,7 +169,7 @@ def test_steps_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     with in_threads(1) as each:
         search = Search(packed, np.zeros(2), np.eye(2), 1.0, 1.0, False, True, each)
         monkeypatch.setattr(Search, "_score", lambda self: scored.append(1))
-        monkeypatch.setattr(Search, "bfgs", lambda self, limit: [asked.append(limit), 5][1])
+        monkeypatch.setattr(Search, "in_scale", lambda self, limit: [asked.append(limit), 5][1])
         assert search.climb(60) == (60, False)
     assert len(scored) == 50 and asked == [35, 5]
 
