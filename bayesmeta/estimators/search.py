@@ -30,8 +30,9 @@ LIMIT = 200
 """Steps at most."""
 SCORING = 25
 """Steps of scoring before L-BFGS helps."""
-ROUND = 60
-"""Steps of L-BFGS in the same coordinates."""
+ROUND = 10
+"""Steps of L-BFGS in the same coordinates, at first: those of a better place are better. Twice as
+many in every round, since where the likelihood is hard to climb it takes a long memory."""
 FLAT = 1e-7
 """Eigenvalues of Sigma below this, where noise is 1, count as zero."""
 
@@ -91,17 +92,19 @@ class Search:
         """Steps until nothing is left to gain, also off the boundary; their number, and whether
         they arrived. Of scoring, in (L, log sigma^2), or where these are slow, of L-BFGS: scoring
         costs d^4 a task."""
-        steps = 0
+        wide, steps = self.packed.dim >= WIDE, 0
+        size = ROUND if wide else limit
         while steps < limit:
-            if self.packed.dim < WIDE:
+            if not wide:
                 for _ in range(min(SCORING, limit - steps)):
                     steps += 1
                     if self._score() and not self._leave_boundary():
                         return steps, self.promise < SMALL
             if steps < limit:
                 before = self.point.value
-                steps += self.in_scale(limit - steps)
-                ended = self.packed.dim >= WIDE and self.point.value - before < SMALL
+                steps += self.in_scale(min(limit - steps, size))
+                size *= 2
+                ended = wide and self.point.value - before < SMALL
                 if ended and not self._leave_boundary():
                     return steps, self.promise < SMALL
         return steps, False
@@ -132,7 +135,7 @@ class Search:
             np.zeros_like(scale.units),
             jac=True,
             method="L-BFGS-B",
-            options={"maxiter": min(limit, ROUND), "maxcor": MEMORY, "ftol": 0.0, "gtol": NEAR},
+            options={"maxiter": limit, "maxcor": MEMORY, "ftol": 0.0, "gtol": NEAR},
         )
         self.promise = float(found.jac @ found.jac)
         if found.fun <= -self.point.value:

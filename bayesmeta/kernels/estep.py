@@ -22,9 +22,9 @@ from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Lanes, Parameters, Sums
 from bayesmeta.kernels.regular import add_inverse, factorise_sum
 
-INFLATED = 1e3
-"""A gram V is well conditioned where no V_ii (V^-1)_ii is larger: W then errs by 1e-13 or less, in
-parts of itself, for what V^-1 errs (measured in rational arithmetic)."""
+INFLATED = 1e2
+"""A gram V is well conditioned where no V_ii (V^-1)_ii is larger: V^-1 then lacks two digits at
+most, and so does what is made of it."""
 PIVOT = 1e-6
 """The least part of its entry that a pivot of S may be. Sigma must be that uneven, beside noise,
 for a smaller one, and then the general way, though slower, errs as little or less."""
