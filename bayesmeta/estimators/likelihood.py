@@ -70,6 +70,7 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
         regular[:] = False
     first, last = everyone[regular], everyone[~regular]
     unit = np.equal(*triangle(d)).astype(float)
+    left = energy[first] - found.fitted[first]
 
     def both(each: Array) -> Array:
         return np.concatenate([_padded(each, first), _padded(each, last)], axis=-1)
@@ -80,7 +81,7 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
         both(energy),
         _padded(found.inverses, first, unit),
         _padded(found.estimates, first),
-        _padded(energy[first] - found.fitted[first], everyone[: len(first)]),
+        _padded(np.maximum(left, 0.0), everyone[: len(first)]),  # rounding is no negative square
         _padded(found.logs, first),
         len(first),
     )
