@@ -71,6 +71,8 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
     first, last = everyone[regular], everyone[~regular]
     unit = np.equal(*triangle(d)).astype(float)
     left = energy[first] - found.fitted[first]
+    if stats.energy is not None:
+        left = np.maximum(left, 0.0)  # rounding is no negative square
 
     def both(each: Array) -> Array:
         return np.concatenate([_padded(each, first), _padded(each, last)], axis=-1)
@@ -81,7 +83,7 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
         both(energy),
         _padded(found.inverses, first, unit),
         _padded(found.estimates, first),
-        _padded(np.maximum(left, 0.0), everyone[: len(first)]),  # rounding is no negative square
+        _padded(left, everyone[: len(first)]),
         _padded(found.logs, first),
         len(first),
     )
