@@ -60,7 +60,7 @@ def pack(stats: TaskStatistics, change: Array, each: Each = _here) -> Packed:
 def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
     """Some tasks as a chunk, those with well-conditioned grams first."""
     d = stats.dim
-    gram, moment = _changed(stats.gram[part], change), stats.moment[part] @ change
+    gram, moment = changed(stats.gram[part], change), stats.moment[part] @ change
     n = len(gram)
     energy = np.zeros(n) if stats.energy is None else stats.energy[part]
     found: Inverted = inverted(gram, moment)
@@ -89,7 +89,7 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
     )
 
 
-def _changed(gram: Array, change: Array) -> Array:
+def changed(gram: Array, change: Array) -> Array:
     """change' V change of many grams, by products of large matrices."""
     n, d, _ = gram.shape
     half = (gram.reshape(n * d, d) @ change).reshape(n, d, d)

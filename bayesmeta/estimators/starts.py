@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesmeta.checks import Array, InputError
 from bayesmeta.estimators import moments
-from bayesmeta.estimators.likelihood import Packed, full, rounding, triangle
+from bayesmeta.estimators.likelihood import Packed, changed, full, rounding, triangle
 from bayesmeta.gaussian import lower_root
 from bayesmeta.kernels.ascend import Problem, ascend
 from bayesmeta.statistics import TaskStatistics
@@ -58,7 +58,7 @@ def at_moments(
     any of the usual starts.
     """
     state = moments.empty(len(change))
-    moments.observe_all(state, change.T @ stats.gram @ change, stats.moment @ change)
+    moments.observe_all(state, changed(stats.gram, change), stats.moment @ change)
     if state.tasks[0] < 2:
         return None
     if variance is None:
