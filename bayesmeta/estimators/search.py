@@ -23,7 +23,9 @@ from bayesmeta.estimators.scaled import FAR, MEMORY, NEAR, NOTHING, coordinates
 from bayesmeta.gaussian import lower_root, triangular
 
 GAIN = 1e-12
-"""A step is not taken if it promises less log-likelihood than this."""
+"""A step that promises less log-likelihood than this is taken only while such promises shrink."""
+NONE = 1e-16
+"""A step is not taken if it promises less: parameters are then within 1e-8 standard errors."""
 SMALL = 1e-7
 """Converged: what the last step promised, where rounding kept it from being taken."""
 LIMIT = 200
@@ -154,8 +156,9 @@ class Search:
         size = np.maximum(np.abs(values), 1e-12 * np.abs(values).max() + 1e-300)
         along = vectors.T @ gradient
         step = vectors @ (along / size)
-        self.promise = promise = float(along @ (along / size))
-        if promise < GAIN:
+        last, promise = self.promise, float(along @ (along / size))
+        self.promise = promise
+        if promise < NONE or (promise < GAIN and promise > 0.7 * last):
             return True
         length, rounding = 1.0, 1e-13 * abs(self.point.value)
         for _ in range(40):
