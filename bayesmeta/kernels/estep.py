@@ -19,7 +19,7 @@ from bayesmeta.kernels.general import (
     residuals,
 )
 from bayesmeta.kernels.jit import kernel
-from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Lanes, Parameters, Sums
+from bayesmeta.kernels.layout import LANES, Chunk, EachTask, Lanes, Parameters, Sums
 from bayesmeta.kernels.regular import add_inverse, factorise_sum
 
 INFLATED = 1e2

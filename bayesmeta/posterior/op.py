@@ -28,7 +28,7 @@ from bayesmeta.checks import Array
 from bayesmeta.estimators.likelihood import lay_out
 from bayesmeta.kernels.collapsed import Data, value_alone, value_and_gradients
 from bayesmeta.kernels.jit import STAMP
-from bayesmeta.kernels.lanes import Chunk
+from bayesmeta.kernels.layout import Chunk
 from bayesmeta.statistics import TaskStatistics
 
 RIDGE = 1e-10
@@ -37,7 +37,7 @@ each other, before it says in which coordinates to compute."""
 
 
 class TaskData(NamedTuple):
-    """Statistics laid out for the kernel, as in ``bayesmeta.kernels.lanes.Chunk``, in coordinates
+    """Statistics laid out for the kernel, as in ``bayesmeta.kernels.layout.Chunk``, in coordinates
     ``frame`` @ theta, and the number of all rewards."""
 
     grams: Array
