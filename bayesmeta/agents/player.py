@@ -344,7 +344,7 @@ class Ensemble:
         for player, own in zip(self._players, self._own, strict=True):
             player._rng.standard_normal(out=own)
         agents = self._agents
-        play.play_all(agents, task_inside(self._units, task))
+        play.play_all(agents, task_inside(self._units, task), True)
         for player, numbers in zip(self._players, agents.totals.tolist(), strict=True):
             _, _, opening, energy, opening_energy = numbers
             player._finish(player.setting.horizon, energy, opening, opening_energy)
@@ -368,6 +368,7 @@ class Ensemble:
         sizes = settings["width"] * setting.horizon
         ends = np.cumsum(sizes)
         settings["start"] = ends - sizes
-        normals = np.empty(int(ends[-1]))
+        # four agents read theirs abreast, those that need fewer than d beyond their own
+        normals = np.zeros(int(ends[-1]) + setting.dim)
         self._agents = self._agents._replace(normals=normals)
         self._own = [normals[end - size : end] for end, size in zip(ends, sizes, strict=True)]

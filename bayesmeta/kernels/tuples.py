@@ -31,14 +31,6 @@ class Plan(NamedTuple):
     horizon: Any
 
 
-class Conduct(NamedTuple):
-    """How an agent plays a task; ``keep`` says whether it needs the statistics of all steps."""
-
-    choosing: Choosing
-    plan: Plan
-    keep: Any
-
-
 class Belief(NamedTuple):
     """The posterior N(mean, root' root) of theta, updated in place, and the noise variance."""
 
@@ -63,25 +55,6 @@ class State(NamedTuple):
     opening: Sums
 
 
-class Trace(NamedTuple):
-    """Every step: the index chosen (where there are finitely many), the action, the reward."""
-
-    chosen: Any
-    taken: Any
-    rewards: Any
-
-
-class Totals(NamedTuple):
-    """A task played through: regret, steps that explored, length of the opening exploration, sums
-    of squared rewards of all steps and of the opening."""
-
-    regret: Any
-    explored: Any
-    opening: Any
-    energy: Any
-    opening_energy: Any
-
-
 SETTINGS = np.dtype(
     [
         ("scheme", np.int64),
@@ -100,8 +73,9 @@ SETTINGS = np.dtype(
     ],
     align=True,
 )
-"""All numbers of an agent in a row: those of ``Choosing``, ``Plan``, ``Conduct`` and ``Belief``.
-Its normals are the (horizon, width) from ``start`` on."""
+"""All numbers of an agent in a row: those of ``Choosing`` and ``Plan``, whether it needs the
+statistics of all steps, the variance of its noise; its normals are the (horizon, width) from
+``start`` on."""
 
 TOTALS = np.dtype(
     [
@@ -112,7 +86,8 @@ TOTALS = np.dtype(
         ("opening_energy", np.float64),
     ]
 )
-"""``Totals`` of an agent in a row."""
+"""A task played through by an agent, in a row: regret, steps that explored, length of the opening
+exploration, sums of squared rewards of all steps and of the opening."""
 
 
 class Agents(NamedTuple):

@@ -217,9 +217,9 @@ def _do_not_compile(tree: Path) -> None:
     play = importlib.import_module("bayesmeta.kernels.play")
     compiled = play.play_all
 
-    def play_all(agents: Any, task: Any) -> None:
+    def play_all(agents: Any, task: Any, traced: bool) -> None:
         records = {name: getattr(agents, name).view(np.recarray) for name in ("settings", "totals")}
-        compiled(agents._replace(**records), task)
+        compiled(agents._replace(**records), task, traced)
 
     play.play_all = play_all
 
