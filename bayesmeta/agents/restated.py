@@ -76,7 +76,11 @@ class Reach(NamedTuple):
 
     def check_prior(self, prior: GaussianPrior) -> None:
         """Refuse a prior far beyond what the setting says."""
-        size = float(prior.cov.trace() + prior.mean @ prior.mean)
+        self.check_moments(prior.mean, prior.cov)
+
+    def check_moments(self, mean: Array, cov: Array) -> None:
+        """The same of its mean and covariance."""
+        size = float(cov.trace() + mean @ mean)
         if not size <= self.square:
             raise InputError(
                 f"the prior of the next task reaches {math.sqrt(size) if size > 0 else size:.3g}, "

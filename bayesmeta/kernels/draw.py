@@ -10,6 +10,13 @@ from bayesmeta.kernels.jit import kernel
 
 
 @kernel
+def fill_normals(rng, out):
+    """Fill a flat array with standard normals: those of ``rng.standard_normal``, in less time."""
+    for n in range(out.shape[0]):
+        out[n] = rng.standard_normal()
+
+
+@kernel
 def uniform_ball(rng, radius, out):
     """Fill ``out`` (steps, d, K) with actions uniform in the ball of the given radius.
 
@@ -17,9 +24,7 @@ def uniform_ball(rng, radius, out):
     unit ball; the two left out enter only by their squared length, an exponential variable.
     """
     steps, d, count = out.shape
-    flat = out.reshape(-1)
-    for n in range(flat.shape[0]):
-        flat[n] = rng.standard_normal()
+    fill_normals(rng, out.reshape(-1))
     scale = np.empty(count)
     for t in range(steps):
         for k in range(count):
@@ -49,3 +54,19 @@ def best_rewards(actions, theta, best):
         for k in range(1, count):
             highest = max(highest, values[k])
         best[t] = highest
+
+
+@kernel
+def tasks_of_ball(rng, radius, normals, noise, actions):
+    """Draw what tasks with actions from the ball need, one task after another."""
+    for n in range(normals.shape[0]):
+        fill_normals(rng, normals[n])
+        fill_normals(rng, noise[n])
+        uniform_ball(rng, radius, actions[n])
+
+
+@kernel
+def best_of_tasks(actions, thetas, best):
+    """``best_rewards`` of one task after another."""
+    for n in range(thetas.shape[0]):
+        best_rewards(actions[n], thetas[n], best[n])
