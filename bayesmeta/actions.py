@@ -111,7 +111,7 @@ class UniformBall(_Law):
         return np.ascontiguousarray(out[0].T)
 
     def draw(self, rng: np.random.Generator, horizon: int) -> Array:
-        out = self.space(horizon, 1)[0]
+        out: Array = self.space(horizon, 1)[0]
         uniform_ball(rng, self.radius, out)
         return out
 

@@ -34,11 +34,21 @@ class Learning(NamedTuple):
     @classmethod
     def of(cls, agents: int, dim: int) -> Self:
         """Space for some agents."""
-        square, flags = (agents, dim, dim), np.zeros((3, agents), dtype=np.bool_)
-        state = MomentState(
-            np.zeros((agents, 2)), np.zeros((agents, dim)), np.zeros(square), np.zeros(square)
+        square = (agents, dim, dim)
+        return cls(
+            mean=np.empty((agents, dim)),
+            root=np.empty(square),
+            all_steps=np.zeros(agents, dtype=np.bool_),
+            observes=np.zeros(agents, dtype=np.bool_),
+            estimates=np.zeros(agents, dtype=np.bool_),
+            constant=np.zeros(agents),
+            variance=np.zeros(agents),
+            floor=np.zeros(agents),
+            reach=np.zeros(agents),
+            states=MomentState(
+                np.zeros((agents, 2)), np.zeros((agents, dim)), np.zeros(square), np.zeros(square)
+            ),
         )
-        return cls(np.empty((agents, dim)), np.empty(square), *flags, *np.zeros((4, agents)), state)
 
 
 class Notes(NamedTuple):
@@ -65,9 +75,9 @@ class Notes(NamedTuple):
         return cls(
             regret=np.empty(numbers),
             explored=np.empty(numbers),
-            mean=np.empty((tasks, agents, dim)),
-            cov=np.empty(square),
-            raw_cov=np.empty(square),
+            mean=np.zeros((tasks, agents, dim)),
+            cov=np.zeros(square),
+            raw_cov=np.zeros(square),
             raised=np.zeros(numbers),
             passed_over=np.zeros(numbers),
             gram=np.empty(square),

@@ -87,6 +87,13 @@ class Reach(NamedTuple):
                 "far beyond the bounds that the setting tells; correct them, or choose other units"
             )
 
+    def check_learned(self, means: Array, covs: Array) -> None:
+        """The same of several."""
+        sizes = np.trace(covs, axis1=1, axis2=2) + (means * means).sum(axis=1)
+        if not (sizes <= 0.5 * self.square).all():
+            for mean, cov in zip(means, covs, strict=True):
+                self.check_moments(mean, cov)
+
     def check_actions(self, largest: float) -> None:
         """Refuse actions far beyond the radius, or so small that their squares are 0."""
         check_size("the largest entry of actions", largest)

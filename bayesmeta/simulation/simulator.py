@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.ensemble import Ensemble, Learned, block_size
@@ -44,7 +45,7 @@ class _Errors:
 
     def __init__(self, family: TaskFamily, tasks: int) -> None:
         self._truth = family.prior
-        self._noted: list[tuple[Array, Array, Array, Array]] = []
+        self._noted: list[tuple[NDArray[np.int64], Array, Array, Array]] = []
         self._last: PriorEstimate | None = None
         self.mean, self.cov, self.raw, self.least = (np.empty(tasks) for _ in range(4))
 
@@ -61,7 +62,7 @@ class _Errors:
             self._note(later, *(part.copy() for part in learned[:3]))
             self._last = None
 
-    def _note(self, tasks: Array, mean: Array, cov: Array, raw: Array) -> None:
+    def _note(self, tasks: NDArray[np.int64], mean: Array, cov: Array, raw: Array) -> None:
         self._noted.append((tasks, mean, cov, raw))
         if len(self._noted) == _BLOCK:
             self.flush()

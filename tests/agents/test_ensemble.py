@@ -11,6 +11,7 @@ import pytest
 import bayesmeta as bm
 from bayesmeta.agents import Moments, ensemble, first_steps, frequentist_ids
 from bayesmeta.agents.learners import MANY, Given, Likelihood, lasts
+from bayesmeta.agents.restated import Reach
 from bayesmeta.kernels.draw import fill_normals
 from bayesmeta.runner.progress import listening
 from bayesmeta.simulation.simulator import simulate_run
@@ -113,15 +114,31 @@ def test_only_priors_that_stay_last() -> None:
     assert lasts(learner, memory) == 2
 
 
-def test_a_prior_out_of_reach_is_refused_inside_a_block() -> None:
+def test_a_prior_out_of_reach_is_refused_inside_a_block(monkeypatch) -> None:
     """Moments that leave the bounds told by far: the same words as between two tasks."""
-    tasks = replace(family(), bounds=bm.Bounds(0.7, 0.01, 1e-90, 1e-90, 1e-45))
-    row = replace(ALL, name="soon", warmup=0)
+    learner = Moments(all_steps=True, widening=0.0)
+    row = replace(ALL, name="soon", learner=learner, warmup=0)
+    reach, found = Reach.of, []
+
+    def sizes(seed: int) -> list[float]:
+        found.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ensemble, "ROOM", 1)
+            patch.setattr(
+                Reach, "check_prior", lambda _, p: found.append(p.cov.trace() + p.mean @ p.mean)
+            )
+            simulate_run(family(), [row], tasks=30, seed=seed)
+        return list(map(float, found))
+
+    # a limit that no prior of the first five tasks exceeds, but one of the next ten does
+    seed = next(seed for seed in range(50) if max(sizes(seed)[5:15]) > 1.2 * max(found[:5]))
+    limit = 1.1 * max(found[:5])
+    monkeypatch.setattr(Reach, "of", lambda setting: reach(setting)._replace(square=limit))
     messages = []
-    for room in (1, ensemble.ROOM):
-        with pytest.MonkeyPatch.context() as patch, pytest.raises(bm.InputError) as refused:
-            patch.setattr(ensemble, "ROOM", room)
-            simulate_run(tasks, [row], tasks=50)
+    for room in (1, 2**18):
+        monkeypatch.setattr(ensemble, "ROOM", room)
+        with pytest.raises(bm.InputError) as refused:
+            simulate_run(family(), [row], tasks=30, seed=seed)
         messages.append(str(refused.value))
     assert "far beyond the bounds" in messages[0]
     assert messages[0] == messages[1]
