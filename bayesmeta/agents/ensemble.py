@@ -66,6 +66,7 @@ class Ensemble:
         self._agents = Agents(
             settings=np.zeros(count, dtype=SETTINGS),
             quantiles=np.empty((count, horizon)),
+            points=np.empty((count, 0)),
             normals=np.empty(0),
             mean=np.empty((count, d)),
             root=np.empty((count, d, d)),
@@ -168,8 +169,7 @@ class Ensemble:
         """Let a player see the tasks of a block; refuse a prior that it came to on the way."""
         learning, notes = self._learning, self._notes
         if learning.estimates[i]:
-            for mean, cov in zip(notes.mean[1:count, i], notes.cov[1:count, i], strict=True):
-                player._reach.check_moments(mean, cov)
+            player._reach.check_learned(notes.mean[1:count, i], notes.cov[1:count, i])
         player._in_task = False
         if learning.observes[i] or type(player.agent.learner) is Given:
             player.tasks_seen += count
@@ -192,18 +192,24 @@ class Ensemble:
         setting = self._players[agent].setting
         self._policies[agent] = policy
         settings = self._agents.settings
-        choosing = choosing_inside(self._units, policy.choosing(range(setting.horizon)))
+        choosing = policy.choosing(range(setting.horizon), setting.dim)
+        choosing = choosing_inside(self._units, choosing)
         self._agents.quantiles[agent] = choosing.quantiles
         for name in choosing._fields:
-            if name != "quantiles":
+            if name not in ("quantiles", "points"):
                 settings[name][agent] = getattr(choosing, name)
+        own, points = len(choosing.points), self._agents.points
+        if own > points.shape[1]:
+            more = np.empty((len(points), own - points.shape[1]))
+            points = np.concatenate([points, more], axis=1)
+        points[agent, :own], settings["points"][agent] = choosing.points, own
         settings["width"][agent] = self._players[agent]._normals()
         sizes = settings["width"] * setting.horizon * self._block
         ends = np.cumsum(sizes)
         settings["start"] = ends - sizes
         # four agents read theirs abreast, those that need fewer than d beyond their own
         normals = np.zeros(int(ends[-1]) + setting.dim)
-        self._agents = self._agents._replace(normals=normals)
+        self._agents = self._agents._replace(normals=normals, points=points)
         self._own = [normals[end - size : end] for end, size in zip(ends, sizes, strict=True)]
 
 

@@ -176,7 +176,8 @@ class Player:
         )
         if not exploring:
             self._close_opening()
-        choosing, units = choosing_inside(self._units, self._policy.choosing([step])), self._units
+        choosing, units = self._policy.choosing([step], d), self._units
+        choosing = choosing_inside(units, choosing)
         if actions is None:
             radius = self.setting.ball if units is None else units.inside(self.setting.ball, 0, 1)
             play.ball_action(choosing.scheme, radius, exploring, belief, draws, 0, work)

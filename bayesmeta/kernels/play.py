@@ -206,6 +206,7 @@ def _alone(agents, agent, group, base, lane, task, step, started, picked, belief
                 own.norm_bound,
                 own.delta,
                 own.randomised,
+                agents.points[agent, : own.points],
             )
             picked[agent] = choose(choosing, held, task.actions, draws, step, work)
     elif exploring:

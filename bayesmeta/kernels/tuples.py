@@ -20,6 +20,8 @@ class Choosing(NamedTuple):
     delta: Any
     randomised: Any
     """frequentist schemes: V = ridge I at the start, |theta| <= norm_bound, level 1 - delta"""
+    points: Any
+    """V-IDS: a point of the unit cube for each pair of posterior draws, flat; none: independent"""
 
 
 class Plan(NamedTuple):
@@ -62,6 +64,7 @@ SETTINGS = np.dtype(
         ("norm_bound", np.float64),
         ("delta", np.float64),
         ("randomised", np.bool_),
+        ("points", np.int64),
         ("rule", np.int64),
         ("tau", np.int64),
         ("threshold", np.float64),
@@ -75,7 +78,7 @@ SETTINGS = np.dtype(
 )
 """All numbers of an agent in a row: those of ``Choosing`` and ``Plan``, whether it needs the
 statistics of all steps, the variance of its noise; its normals are the (horizon, width) from
-``start`` on."""
+``start`` on, of ``Agents.points`` as many are its own."""
 
 TOTALS = np.dtype(
     [
@@ -99,6 +102,7 @@ class Agents(NamedTuple):
 
     settings: Any
     quantiles: Any
+    points: Any
     normals: Any
     """one after another, see ``SETTINGS``"""
     mean: Any
