@@ -25,8 +25,8 @@ from bayesmeta.kernels import play
 from bayesmeta.kernels.draw import fill_normals
 from bayesmeta.kernels.tuples import SETTINGS, TOTALS, Agents, Belief, State, Sums
 
-ROOM = 2**18
-"""How many numbers a block of tasks may take: as many as a processor has at hand."""
+ROOM = 2**20
+"""How many numbers a block of tasks may draw, 8 MB of them: what a call costs is shared by more."""
 LONGEST = 64
 """Tasks of a block, at most."""
 

@@ -135,7 +135,7 @@ def test_a_prior_out_of_reach_is_refused_inside_a_block(monkeypatch) -> None:
     limit = 1.1 * max(found[:5])
     monkeypatch.setattr(Reach, "of", lambda setting: reach(setting)._replace(square=limit))
     messages = []
-    for room in (1, 2**18):
+    for room in (1, 2**20):
         monkeypatch.setattr(ensemble, "ROOM", room)
         with pytest.raises(bm.InputError) as refused:
             simulate_run(family(), [row], tasks=30, seed=seed)
