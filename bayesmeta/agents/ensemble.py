@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesmeta.agents.block import Learning, Notes, play_block
 from bayesmeta.agents.learners import Finished, Given, Moments
-from bayesmeta.agents.player import Player
 from bayesmeta.agents.policies import Policy
 from bayesmeta.agents.restated import (
     Outcomes,
@@ -25,6 +24,8 @@ from bayesmeta.kernels import play
 from bayesmeta.kernels.draw import fill_normals
 from bayesmeta.kernels.tuples import SETTINGS, TOTALS, Agents, Belief, State, Sums
 
+Player = Any
+"""``agents.player.Player``, whose module imports this one."""
 ROOM = 2**20
 """How many numbers a block of tasks may draw, 8 MB of them: what a call costs is shared by more."""
 LONGEST = 64

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from bayesmeta.agents import saved
 from bayesmeta.agents.agent import Agent, check_draws
+from bayesmeta.agents.ensemble import Ensemble
 from bayesmeta.agents.learners import MANY, Finished, Moments, lasts
 from bayesmeta.agents.restated import (
     Outcome,
@@ -26,9 +27,6 @@ from bayesmeta.kernels.codes import Rule
 from bayesmeta.kernels.linalg import update_posterior
 from bayesmeta.kernels.tuples import Belief, State, Sums, work_space
 from bayesmeta.streams import stream
-
-if TYPE_CHECKING:
-    from bayesmeta.agents.ensemble import Ensemble
 
 
 class Player:
@@ -229,8 +227,6 @@ class Player:
         if self._step or self._action is not None:
             raise InputError("play needs a task no step of which has been played")
         if self._alone is None:
-            from bayesmeta.agents.ensemble import Ensemble
-
             self._alone = Ensemble([self])
         return self._alone.play(task).of(0)
 
