@@ -221,4 +221,4 @@ def block_size(players: list[Player], numbers: int) -> int:
         max(policy.normals(setting.dim) for policy in (a.policy, a.warmup_policy or a.policy))
         for a in (player.agent for player in players)
     )
-    return min(max(ROOM // max(numbers, own * setting.horizon, 1), 1), LONGEST)
+    return int(min(max(ROOM // max(numbers, own * setting.horizon, 1), 1), LONGEST))
