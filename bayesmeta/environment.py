@@ -14,6 +14,7 @@ from bayesmeta.checks import Array, InputError, of_type, real, whole
 from bayesmeta.display import html_table
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.draw import best_of_tasks, best_rewards, tasks_of_ball
+from bayesmeta.kernels.pcg import draw_with
 from bayesmeta.theory.regime import Bounds, Regime
 from bayesmeta.units import Units
 
@@ -203,7 +204,7 @@ class TaskFamily:
             return Task(theta, noise, actions, self.actions.radius, best)
         normals, noise = np.empty((size, self.dim)), np.empty((size, self.horizon))
         actions = self.actions.space(self.horizon, size)
-        tasks_of_ball(rng, self.actions.radius, normals, noise, actions)
+        draw_with(rng, tasks_of_ball, self.actions.radius, normals, noise, actions)
         theta = np.array([self._parameter(row) for row in normals])
         best = np.empty(actions.shape[:2])
         best_of_tasks(actions, theta, best)

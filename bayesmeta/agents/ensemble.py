@@ -21,7 +21,7 @@ from bayesmeta.environment import Task
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.moments import MomentState
 from bayesmeta.kernels import play
-from bayesmeta.kernels.draw import fill_normals
+from bayesmeta.kernels.pcg import draw_normals
 from bayesmeta.kernels.tuples import SETTINGS, TOTALS, Agents, Belief, State, Sums
 
 Player = Any
@@ -186,7 +186,7 @@ class Ensemble:
             if player._policy is not self._policies[i]:
                 self._settle(i, player._policy)
         for player, own in zip(self._players, self._own, strict=True):
-            fill_normals(player._rng, own[: count * (len(own) // self._block)])
+            draw_normals(player._rng, own[: count * (len(own) // self._block)])
 
     def _settle(self, agent: int, policy: Policy) -> None:
         """Note the policy a player has come to, and lay out the normals anew."""

@@ -1,4 +1,4 @@
-"""Drawing a task's action sets with a NumPy Generator inside numba."""
+"""Drawing tasks and their action sets; ``pcg`` says what a source of random numbers is."""
 
 from __future__ import annotations
 
@@ -7,28 +7,23 @@ import math
 import numpy as np
 
 from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.pcg import fill_exponentials, fill_normals
 
 
 @kernel
-def fill_normals(rng, out):
-    """Fill a flat array with standard normals: those of ``rng.standard_normal``, in less time."""
-    for n in range(out.shape[0]):
-        out[n] = rng.standard_normal()
-
-
-@kernel
-def uniform_ball(rng, radius, out):
+def uniform_ball(source, radius, out):
     """Fill ``out`` (steps, d, K) with actions uniform in the ball of the given radius.
 
     A point uniform on the sphere in d + 2 dimensions has its first d coordinates uniform in the
     unit ball; the two left out enter only by their squared length, an exponential variable.
     """
     steps, d, count = out.shape
-    fill_normals(rng, out.reshape(-1))
+    fill_normals(source, out.reshape(-1))
     scale = np.empty(count)
     for t in range(steps):
+        fill_exponentials(source, scale)
         for k in range(count):
-            scale[k] = 2.0 * rng.standard_exponential()
+            scale[k] *= 2.0
         for i in range(d):
             for k in range(count):
                 scale[k] += out[t, i, k] * out[t, i, k]
@@ -57,12 +52,12 @@ def best_rewards(actions, theta, best):
 
 
 @kernel
-def tasks_of_ball(rng, radius, normals, noise, actions):
+def tasks_of_ball(source, radius, normals, noise, actions):
     """Draw what tasks with actions from the ball need, one task after another."""
     for n in range(normals.shape[0]):
-        fill_normals(rng, normals[n])
-        fill_normals(rng, noise[n])
-        uniform_ball(rng, radius, actions[n])
+        fill_normals(source, normals[n])
+        fill_normals(source, noise[n])
+        uniform_ball(source, radius, actions[n])
 
 
 @kernel
