@@ -1,8 +1,9 @@
 """What four agents do alike at a step, each in a lane of its own (``lanes``).
 
-The numbers of a group lie in a flat array from ``base`` on, in slots of ``WIDTH``, one an agent:
+The numbers of a group lie from ``base`` on of a pointer, in slots of ``WIDTH``, one an agent:
 single numbers first, then vectors and matrices of d features, the matrices' upper triangles. It is
-one array, since the compiler then knows that slots do not overlap.
+one pointer, since the compiler then knows that slots do not overlap; and pointers throughout, since
+an array counts its references whenever it is handed on, in a tenth of the time of a step.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.cgutils import get_or_insert_function
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import lower_builtin, models, register_model
+from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
 WIDTH = 4
 
@@ -64,21 +64,38 @@ _arithmetic(operator.mul, "fmul")
 _arithmetic(operator.truediv, "fdiv")
 
 
-def _place(context, builder, array_type, array, base, slot):
-    data = context.make_array(array_type)(context, builder, array).data
+def pointer(array):
+    """To the numbers of an array, which must outlive it: handed on without counting references."""
+    return array.reshape(-1)
+
+
+@intrinsic
+def _pointer(typing, array):  # pragma: no cover - compiled
+    def code(context, builder, sig, args):
+        return context.make_array(sig.args[0])(context, builder, args[0]).data
+
+    return types.CPointer(array.dtype)(array), code
+
+
+@overload(pointer)
+def _pointer_of(array):
+    return lambda array: _pointer(array)
+
+
+def _place(builder, data, base, slot):
     first = builder.add(base, builder.mul(slot, ir.Constant(_INDEX, WIDTH)))
     return builder.bitcast(builder.gep(data, [first]), _VECTOR.as_pointer())
 
 
 def load(array, base, slot):
-    """The numbers of slot ``slot`` of those that start at ``base`` of a flat array."""
+    """The numbers of slot ``slot`` of those that start at ``base`` of a pointer's."""
     first = base + WIDTH * slot
     return array[first : first + WIDTH].copy()
 
 
-@_compiled(load, LANES, types.Array, types.Integer, types.Integer)
+@_compiled(load, LANES, types.CPointer, types.Integer, types.Integer)
 def _load(context, builder, sig, args):
-    return builder.load(_place(context, builder, sig.args[0], *args), align=8)
+    return builder.load(_place(builder, *args), align=8)
 
 
 def store(array, base, slot, value):
@@ -87,9 +104,9 @@ def store(array, base, slot, value):
     array[first : first + WIDTH] = value
 
 
-@_compiled(store, types.void, types.Array, types.Integer, types.Integer, _Lanes)
+@_compiled(store, types.void, types.CPointer, types.Integer, types.Integer, _Lanes)
 def _store(context, builder, sig, args):
-    builder.store(args[3], _place(context, builder, sig.args[0], *args[:3]), align=8)
+    builder.store(args[3], _place(builder, *args[:3]), align=8)
     return context.get_dummy_value()
 
 
@@ -130,13 +147,13 @@ def _where_greater(context, builder, sig, args):
 
 
 def gather(array, first, second, third, fourth):
-    """The numbers at four places of a flat array."""
+    """The numbers at four places of a pointer's."""
     return array[[first, second, third, fourth]]
 
 
-@_compiled(gather, LANES, types.Array, *[types.Integer] * WIDTH)
+@_compiled(gather, LANES, types.CPointer, *[types.Integer] * WIDTH)
 def _gather(context, builder, sig, args):
-    data = context.make_array(sig.args[0])(context, builder, args[0]).data
+    data = args[0]
     out = ir.Constant(_VECTOR, ir.Undefined)
     for lane, index in enumerate(args[1:]):
         number = builder.load(builder.gep(data, [index]))

@@ -28,7 +28,7 @@ from bayesmeta.kernels.group import (
     thompson,
 )
 from bayesmeta.kernels.jit import kernel
-from bayesmeta.kernels.lanes import WIDTH, number_of
+from bayesmeta.kernels.lanes import WIDTH, number_of, pointer
 from bayesmeta.kernels.linalg import has_full_rank, smallest_eigenvalue_at_least
 from bayesmeta.kernels.tuples import Belief, Choosing, Plan, work_space
 
@@ -235,13 +235,15 @@ def play_all(agents, task, traced):
     theta, noise, actions, _, best = task
     sets, d, count = actions.shape
     number, horizon = agents.settings.shape[0], noise.shape[0]
-    offered, normals = actions.reshape(-1), agents.normals
     groups, size = (number + WIDTH - 1) // WIDTH, WIDTH * slots(d)
     group = np.empty(groups * size)
     _enter(agents, group)
+    lanes, offered, normals = pointer(group), pointer(actions), pointer(agents.normals)
+    truth = pointer(theta)
     belief = Belief(np.empty(d), np.zeros((d, d)), 0.0)
     gram, work = np.empty((d, d)), work_space(d, count)
     picked = np.zeros(groups * WIDTH, dtype=np.int64)
+    chosen = pointer(picked)
     at, widths = np.zeros_like(picked), np.zeros_like(picked)
     started = np.zeros(groups * WIDTH, dtype=np.bool_)
     rescued, differs, keeps = np.zeros_like(started), np.zeros_like(started), np.zeros_like(started)
@@ -259,7 +261,7 @@ def play_all(agents, task, traced):
             base, i = g * size, g * WIDTH
             if not (differs[i] and differs[i + 1] and differs[i + 2] and differs[i + 3]):
                 found = thompson(
-                    d, group, base, offered, first, count, normals,
+                    d, lanes, base, offered, first, count, normals,
                     at[i], at[i + 1], at[i + 2], at[i + 3],
                 )  # fmt: skip
                 for lane in range(WIDTH):
@@ -275,8 +277,8 @@ def play_all(agents, task, traced):
                 at[j] += widths[j]
                 counting |= started[j] or keeps[j]
             if count > 0:
-                fetch(d, group, base, offered, first, count, picked, i)
-            rewards = take(d, group, base, counting, theta, best[row], noise[step])
+                fetch(d, lanes, base, offered, first, count, chosen, i)
+            rewards = take(d, lanes, base, counting, truth, best[row], noise[step])
             if traced:
                 _trace(agents, i, group, base, picked, step, rewards)
     for i in range(number):
