@@ -19,6 +19,8 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
 WIDTH = 4
+in_llvm: Any = intrinsic
+"""Numba's, as it is called: with one argument fewer than it is defined with."""
 
 
 class _Lanes(types.Type):
@@ -69,7 +71,7 @@ def pointer(array):
     return array.reshape(-1)
 
 
-@intrinsic
+@in_llvm
 def _pointer(typing, array):  # pragma: no cover - compiled
     def code(context, builder, sig, args):
         return context.make_array(sig.args[0])(context, builder, args[0]).data

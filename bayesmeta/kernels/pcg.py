@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic, overload
+from numba.extending import overload
 from numba.np.random import _constants as tables
 
 from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.lanes import in_llvm
 
 MULTIPLIER = 0x2360ED051FC65DA44385DF649FCCF645
 """Of the generator x <- a x + c modulo 2^128 (O'Neill's PCG XSL RR 128/64)."""
@@ -34,8 +34,6 @@ EXPONENTIAL_INSIDE, EXPONENTIAL_WIDTH, EXPONENTIAL_HEIGHT = (
 )
 NORMAL_END, NORMAL_INVERSE_END = tables.ziggurat_nor_r, tables.ziggurat_nor_inv_r
 EXPONENTIAL_END = tables.ziggurat_exp_r
-
-
 FEW = 1000
 """Numbers that NumPy draws in the time that calling a kernel with a state takes."""
 
@@ -43,34 +41,35 @@ FEW = 1000
 def draw_with(rng: np.random.Generator, drawing: Callable[..., Any], *rest: Any) -> None:
     """Call ``drawing(source, *rest)`` with the fastest source for a generator."""
     bits = rng.bit_generator
-    if type(bits) is not np.random.PCG64 or numba.config.DISABLE_JIT:
+    compiled = hasattr(drawing, "py_func")
+    if type(bits) is not np.random.PCG64 or not compiled:
         drawing(rng, *rest)
         return
     whole = bits.state
-    numbers, low = whole["state"], 2**64 - 1
+    numbers = whole["state"]
     words = [part for name in ("state", "inc") for part in divmod(numbers[name], 2**64)]
     source = np.array(words, dtype=np.uint64)
     drawing(source, *rest)
-    numbers["state"] = int(source[0]) << 64 | int(source[1]) & low
+    numbers["state"] = int(source[0]) << 64 | int(source[1])
     bits.state = whole
 
 
-@intrinsic
+@in_llvm
 def _next(typing, high, low, add_high, add_low):  # pragma: no cover - compiled
     """The next state, high and low word, and the 64 bits it gives."""
     word = types.uint64
 
     def code(context, builder, sig, args):
         single, double = ir.IntType(64), ir.IntType(128)
-        eight = ir.Constant(double, 64)
+        half = ir.Constant(double, 64)
 
         def wide(first, second):
-            shifted = builder.shl(builder.zext(first, double), eight)
+            shifted = builder.shl(builder.zext(first, double), half)
             return builder.or_(shifted, builder.zext(second, double))
 
         product = builder.mul(wide(args[0], args[1]), ir.Constant(double, MULTIPLIER))
         state = builder.add(product, wide(args[2], args[3]))
-        high = builder.trunc(builder.lshr(state, eight), single)
+        high = builder.trunc(builder.lshr(state, half), single)
         low = builder.trunc(state, single)
         mixed, turn = builder.xor(high, low), builder.lshr(high, ir.Constant(single, 58))
         kind = ir.FunctionType(single, [single] * 3)
@@ -116,8 +115,8 @@ def _outer_normal(source, layer, place, x):
         if layer == 0:
             while True:
                 beyond = -NORMAL_INVERSE_END * np.log1p(-_uniform(source))
-                height = -np.log1p(-_uniform(source))
-                if height + height > beyond * beyond:
+                hhalf = -np.log1p(-_uniform(source))
+                if hhalf + hhalf > beyond * beyond:
                     far = NORMAL_END + beyond
                     return -far if (place >> 8) & 1 else far
         top, bottom = NORMAL_HEIGHT[layer - 1], NORMAL_HEIGHT[layer]

@@ -12,7 +12,6 @@ import bayesmeta as bm
 from bayesmeta.agents import Moments, ensemble, first_steps, frequentist_ids
 from bayesmeta.agents.learners import MANY, Given, Likelihood, lasts
 from bayesmeta.agents.restated import Reach
-from bayesmeta.kernels.draw import fill_normals
 from bayesmeta.runner.progress import listening
 from bayesmeta.simulation.simulator import simulate_run
 from bayesmeta.streams import stream
@@ -93,13 +92,6 @@ def test_a_block_is_drawn_as_its_tasks_are(name: str) -> None:
         for single, part in zip(tasks.draw(one), block, strict=True):
             np.testing.assert_array_equal(single, part if np.ndim(part) == 0 else part[n])
     assert one.random() == many.random()
-
-
-def test_normals_are_numpys() -> None:
-    """Their tails included: of a million some 260 lie beyond the ziggurat."""
-    out = np.empty(1_000_000)
-    fill_normals(np.random.default_rng(5), out)
-    np.testing.assert_array_equal(out, np.random.default_rng(5).standard_normal(1_000_000))
 
 
 def test_only_priors_that_stay_last() -> None:
