@@ -35,6 +35,7 @@ STOCHASTIC = (
     "actions/radial-law",
     "environment/theta-law",
     "policies/thompson-law",
+    "policies/shifted-law",
     "exploration/uniform",
     "moment/unbiased",
     "fit/unbiased-moment",

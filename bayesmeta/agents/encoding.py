@@ -132,7 +132,8 @@ def _policy(scheme: Scheme, **numbers: Any) -> Policy:
     whole("posterior_draws", made.posterior_draws)
     for name in ("ridge", "norm_bound", "delta"):
         number(name, getattr(made, name))
-    of_type("randomised", made.randomised, bool, "")
+    for name in ("randomised", "sobol"):
+        of_type(name, getattr(made, name), bool, "")
     return made
 
 

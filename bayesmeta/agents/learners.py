@@ -276,6 +276,22 @@ class Likelihood:
         return memory.estimate
 
 
+MANY = 2**31
+"""More tasks than any run has."""
+
+
+def lasts(learner: Learner, memory: Any) -> int:
+    """For how many tasks, the next included, a learner's estimate stays as it is, at least.
+
+    Of other learners than those named here, subclasses of them included, nothing is known.
+    """
+    if type(learner) is Given:
+        return MANY
+    if type(learner) is Likelihood and memory.estimate is not None:
+        return max(int(memory.next_fit) - int(memory.tasks), 1)
+    return 1
+
+
 class Draws:
     """The statistics of all tasks so far, and draws of the prior given the first of them."""
 
