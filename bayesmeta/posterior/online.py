@@ -9,8 +9,8 @@ import numpy as np
 from bayesmeta.checks import Array, InputError
 from bayesmeta.environment import Bounds, Setting
 from bayesmeta.posterior.model import Problem
+from bayesmeta.posterior.nuts import draw_chain
 from bayesmeta.posterior.priors import LKJ
-from bayesmeta.posterior.sampling import draw_chain
 from bayesmeta.statistics import TaskStatistics
 
 

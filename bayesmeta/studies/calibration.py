@@ -148,7 +148,7 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """One cell: the rank of the truth for every quantity, and how far off least squares is."""
     import xarray as xr
 
-    from bayesmeta.posterior.sampling import draw_chain
+    from bayesmeta.posterior.nuts import draw_chain
 
     how, which = settings["data"], settings["model"]
     family = truth_of(which, how, seed)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bayesmeta as bm
-from bayesmeta.posterior.sampling import Chain
+from bayesmeta.posterior.nuts import Chain
 
 pytestmark = pytest.mark.slow
 
