@@ -63,11 +63,15 @@ def add(commands: Subparsers) -> None:
     )
     for name, default, text in (
         ("draws", 1000, "of each chain"),
-        ("tune", 500, "draws before them"),
+        ("tune", None, "draws before them, by default as many as are needed"),
         ("chains", 4, "how many, side by side"),
     ):
         sample.add_argument(
-            f"--{name}", type=int, default=default, metavar="K", help=f"{text} (%(default)s)"
+            f"--{name}",
+            type=int,
+            default=default,
+            metavar="K",
+            help=text if default is None else f"{text} (%(default)s)",
         )
     sample.add_argument(
         "--seed",

@@ -12,10 +12,15 @@ import numpy as np
 from bayesmeta.checks import Array
 from bayesmeta.posterior.model import Problem, require
 from bayesmeta.posterior.target import Target
+from bayesmeta.posterior.whitening import Frame
 from bayesmeta.runner.signals import never_lost
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+APART = 2.5
+"""Chains start within this many standard deviations of the mode: 1.4 times as far apart as draws."""
 
 
 class Drawn(NamedTuple):
@@ -27,19 +32,30 @@ class Drawn(NamedTuple):
 
 def draw_points(
     target: Target,
-    start: Array,
-    jitter: Array,
+    frame: Frame | None,
     count: Callable[[], None] = lambda: None,
+    start: Array | None = None,
     *,
     chains: int,
     draws: int,
     **options: Any,
 ) -> Drawn:
-    """All draws, or an exception that says what happened; ``count`` is called for each."""
+    """All draws, or an exception that says what happened; ``count`` is called for each.
+
+    In the coordinates of a frame, chains start from points that are further apart than draws are;
+    without one, about ``start`` or where the prior is.
+    """
     import nutpie
     from nutpie.compiled_pyfunc import from_pyfunc
 
+    size = target.size
+    centre, jitter = target.start()
+    if start is not None:
+        centre, jitter = start, np.zeros(size)
+
     def make_density() -> Callable[..., tuple[float, Array]]:
+        if frame is not None:
+            return lambda z: frame.density(target, z)
         return lambda point: target.log_density(np.array(point))
 
     def make_expand(*seeds: int) -> Callable[..., dict[str, Array]]:
@@ -50,14 +66,15 @@ def draw_points(
         return expand
 
     def begin(seed: int) -> Array:
-        return start + jitter * np.random.default_rng(seed).uniform(-1, 1, target.size)
+        way = np.random.default_rng(seed).uniform(-1, 1, size)
+        return centre + jitter * way if frame is None else APART * way
 
     made = from_pyfunc(
-        target.size,
+        size,
         make_density,
         make_expand,
         [np.dtype("float64")],
-        [(target.size,)],
+        [(size,)],
         ["point"],
         make_initial_point_fn=begin,
     )
@@ -76,6 +93,8 @@ def draw_points(
     if not complete(tree, "point", chains, draws):
         raise KeyboardInterrupt
     points = tree["posterior"]["point"].transpose("chain", "draw", ...).values
+    if frame is not None:
+        points = frame.centre + np.einsum("cdj,ij->cdi", points, frame.root)
     return Drawn(points, tree["sample_stats"].to_dataset())
 
 
@@ -126,7 +145,7 @@ def draw_chain(
     if start is not None:
         centre, jitter = start, np.zeros(target.size)
     found = draw_points(
-        target, centre, jitter, chains=1, draws=draws, tune=tune, cores=1, seed=seed
+        target, None, start=start, chains=1, draws=draws, tune=tune, cores=1, seed=seed
     )
     points = found.points[0]
     return Chain(target.constrained(points), points[-1], int(found.stats["diverging"].sum()))

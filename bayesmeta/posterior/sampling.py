@@ -21,6 +21,7 @@ from bayesmeta.posterior.nuts import Drawn, complete, draw_points, no_advice, on
 from bayesmeta.posterior.predictive import add_prior, add_theta, observed
 from bayesmeta.posterior.priors import Prior, describe_prior
 from bayesmeta.posterior.target import VARIABLES, Target
+from bayesmeta.posterior.whitening import find_frame
 from bayesmeta.runner.executors import usable_cores
 from bayesmeta.runner.progress import progress_bar, waiting
 from bayesmeta.runner.provenance import versions
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SAMPLERS = ("nutpie", "pymc")
+TUNE, TUNE_WHITENED = 500, 100
+"""Tuning draws of a chain, and those of one that moves in coordinates of ``find_frame``."""
 
 
 class FitWarning(UserWarning):
@@ -46,7 +49,7 @@ def sample_posterior(
     model: str = "fused",
     nuts_sampler: str = "nutpie",
     draws: int = 1000,
-    tune: int = 500,
+    tune: int | None = None,
     chains: int = 4,
     cores: int | None = None,
     random_seed: int = 0,
@@ -70,8 +73,11 @@ def sample_posterior(
         How the model is written: "fused", "collapsed", "noncentred" or "centred".
     nuts_sampler
         "nutpie" compiles once a process for all models of one kind, "pymc" every time.
-    draws, tune, chains, cores, random_seed, target_accept, progressbar
+    draws, chains, cores, random_seed, target_accept, progressbar
         As in ``pymc.sample``.
+    tune
+        Likewise; None: 100 where nutpie draws in coordinates in which the posterior is nearly a
+        standard normal (fused and collapsed models, where their mode is found), otherwise 500.
     theta
         Keep draws of every task's theta, too; ``add_theta`` adds them later.
 
@@ -139,7 +145,7 @@ def _attributes(problem: Problem, nuts_sampler: str, settings: dict[str, Any]) -
 
 def check_settings(
     draws: int,
-    tune: int,
+    tune: int | None,
     chains: int,
     random_seed: int,
     target_accept: float,
@@ -150,7 +156,7 @@ def check_settings(
     one_of("nuts_sampler", nuts_sampler, SAMPLERS)
     settings: dict[str, Any] = {
         "draws": whole("draws", draws, least=1),
-        "tune": whole("tune", tune),
+        "tune": None if tune is None else whole("tune", tune),
         "chains": whole("chains", chains, least=1),
         "random_seed": whole("random_seed", random_seed),
         "target_accept": real("target_accept", target_accept),
@@ -205,6 +211,9 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progressbar: bool) 
     """Draw with nutpie; the bar counts the draws of all chains."""
     with waiting("compiling the model, once for its kind") if progressbar else nullcontext():
         target = Target(problem)
+        frame = find_frame(target) if problem.kind in ("fused", "collapsed") else None
+    if settings["tune"] is None:
+        settings["tune"] = TUNE if frame is None else TUNE_WHITENED
     total = settings["chains"] * (settings["draws"] + settings["tune"])
     counter = itertools.count(1)
     rest = {name: value for name, value in settings.items() if name != "random_seed"}
@@ -215,7 +224,7 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progressbar: bool) 
             if done % 20 == 0:
                 show(done)
 
-        found = draw_points(target, *target.start(), count, seed=settings["random_seed"], **rest)
+        found = draw_points(target, frame, count, seed=settings["random_seed"], **rest)
         show(total)
     return _tree_of(target, found)
 
@@ -248,6 +257,8 @@ def _with_pymc(problem: Problem, settings: dict[str, Any], progressbar: bool) ->
     import pymc as pm
     import xarray as xr
 
+    if settings["tune"] is None:
+        settings["tune"] = TUNE
     try:
         with model_of(problem), no_advice(), never_lost():
             tree = pm.sample(

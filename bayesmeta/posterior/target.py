@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Array
+from bayesmeta.checks import Array, InputError
 from bayesmeta.posterior.model import Problem, coords_of, data_of, model_of
-from bayesmeta.posterior.priors import LKJ, InverseWishart, KnownCovariance
+from bayesmeta.posterior.priors import LKJ, InverseWishart, KnownCovariance, pooled
 from bayesmeta.runner.signals import never_lost
 
 if TYPE_CHECKING:
@@ -86,12 +87,44 @@ class Target:
             centre["squares_log__"] = np.log(prior.degrees - np.arange(problem.stats.dim))
         if problem.kind == "centred":
             centre["theta"] = prior.mean
+        return self._joined(centre, 0.0), self._joined(spread, 0.5)
 
-        def joined(values: dict[str, Any], default: float) -> Array:
-            parts = [
-                np.broadcast_to(values.get(name, default), shape).reshape(-1)
-                for name, shape in self.shapes.items()
-            ]
-            return np.concatenate(parts)
+    def scales(self) -> Array:
+        """Widths of the prior, roughly, of every entry of a point."""
+        prior = self.problem.prior
+        if isinstance(prior, InverseWishart):
+            return np.ones(self.size)
+        widths = {"mu": prior.mean_sd, "spread": getattr(prior, "scale", 1.0)}
+        return self._joined(widths, 1.0)
 
-        return joined(centre, 0.0), joined(spread, 0.5)
+    def starts(self) -> list[Array]:
+        """Where to look for the mode from: the prior, and under LKJ the spread of the tasks."""
+        found = [self.start()[0]]
+        if isinstance(self.problem.prior, LKJ):
+            with suppress(InputError, np.linalg.LinAlgError):  # the tasks do not span all features
+                found.append(self._joined(_spread_of_tasks(self.problem), 0.0))
+        return found
+
+    def _joined(self, values: dict[str, Any], default: float) -> Array:
+        parts = [
+            np.broadcast_to(values.get(name, default), shape).reshape(-1)
+            for name, shape in self.shapes.items()
+        ]
+        return np.concatenate(parts)
+
+
+def _spread_of_tasks(problem: Problem) -> dict[str, Any]:
+    """The unconstrained variables of the LKJ model at the pooled mean and the scatter of tasks."""
+    mean, scatter, noise, variance = pooled(problem.stats, problem.noise_sd)
+    root = np.linalg.cholesky(scatter + noise)
+    sd = np.linalg.norm(root, axis=1)
+    rows, columns = np.tril_indices(len(root), -1)
+    corr = root / sd[:, None]
+    left = np.cumsum(corr[:, ::-1] ** 2, axis=1)[:, ::-1]  # 1 less what is left of a column
+    partial = corr[rows, columns] / np.sqrt(left[rows, columns])
+    return {
+        "mu": mean,
+        "spread": sd,
+        "partial_logodds__": 2 * np.arctanh(np.clip(partial, -1 + 1e-12, 1 - 1e-12)),
+        "sigma_log__": math.log(variance) / 2,
+    }
