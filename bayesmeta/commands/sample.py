@@ -83,6 +83,13 @@ def add(commands: Subparsers) -> None:
         help="of the draws (%(default)s)",
     )
     sample.add_argument(
+        "--method",
+        choices=("auto", "nuts", "laplace"),
+        default="auto",
+        help="nuts; laplace, quick where tasks are many; auto: laplace where it is good "
+        "(%(default)s)",
+    )
+    sample.add_argument(
         "--target-accept",
         type=float,
         default=0.8,
@@ -138,7 +145,12 @@ def _sample(options: argparse.Namespace) -> int:
         say_alike(stats)
         if notes.conflict:
             print(f"bayesmeta: {visible(notes.conflict)}", file=sys.stderr)
-        tree = _draw(stats, noise, prior, settings | {"progressbar": not options.json})
+        tree = _draw(
+            stats,
+            noise,
+            prior,
+            settings | {"method": options.method, "progressbar": not options.json},
+        )
         text = (_json if options.json else _tables)(tree, places, notes)
     _write(tree, places, text)
     return 0 if tree.attrs["trusted"] else 1

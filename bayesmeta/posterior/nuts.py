@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 APART = 2.5
-"""Chains start within this many standard deviations of the mode: 1.4 times as far apart as draws."""
+"""Chains start within this many standard deviations of the mode, 1.4 times as far as draws lie."""
 
 
 class Drawn(NamedTuple):
@@ -141,9 +141,6 @@ def draw_chain(
     """One chain as bare arrays, for agents and studies that fit thousands."""
     require("pymc", "nutpie")
     target = Target(problem)
-    centre, jitter = target.start()
-    if start is not None:
-        centre, jitter = start, np.zeros(target.size)
     found = draw_points(
         target, None, start=start, chains=1, draws=draws, tune=tune, cores=1, seed=seed
     )

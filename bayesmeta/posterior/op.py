@@ -24,7 +24,7 @@ from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_defa
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.likelihood import pack
-from bayesmeta.kernels.collapsed import value_and_gradients
+from bayesmeta.kernels.collapsed import ValueAndGradients, value_and_gradients
 from bayesmeta.kernels.estep import Chunk
 from bayesmeta.kernels.jit import STAMP
 from bayesmeta.statistics import TaskStatistics
@@ -47,6 +47,13 @@ def task_data(stats: TaskStatistics) -> TaskData:
         np.concatenate([chunk[i] for chunk in packed.chunks], axis=-1) for i in range(3)
     )
     return TaskData(grams, moments, energy, np.asarray(packed.steps))
+
+
+def likelihood(mean: Array, root: Array, noise_sd: float, data: TaskData) -> ValueAndGradients:
+    """The kernel's log-likelihood and its gradients, as numbers."""
+    chunk = Chunk(data.grams, data.moments, data.energy)
+    found: ValueAndGradients = value_and_gradients(mean, root, noise_sd, chunk, data.steps.item())
+    return found
 
 
 class CollapsedLikelihood(Op):
@@ -76,9 +83,8 @@ class CollapsedLikelihood(Op):
     def perform(self, node: Apply, inputs: Any, output_storage: Any) -> None:
         """Run the kernel from Python."""
         _agree([np.shape(value) for value in inputs])
-        mean, root, noise_sd, grams, moments, energy, steps = map(np.ascontiguousarray, inputs)
-        chunk = Chunk(grams, moments, energy)
-        found = value_and_gradients(mean, root, noise_sd.item(), chunk, steps.item())
+        mean, root, noise_sd, *data = map(np.ascontiguousarray, inputs)
+        found = likelihood(mean, root, noise_sd.item(), TaskData(*data))
         for storage, value in zip(output_storage, found, strict=True):
             storage[0] = np.asarray(value)
 

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Advice, InputError, one_of, real, renamed, warn, whole
+from bayesmeta.checks import Advice, Array, InputError, one_of, real, renamed, warn, whole
 from bayesmeta.posterior.diagnostics import Trust, as_attribute, check_draws
 from bayesmeta.posterior.model import Problem, check_problem, coords_of, model_of, require
-from bayesmeta.posterior.nuts import Drawn, complete, draw_points, no_advice, one_line
+from bayesmeta.posterior.nuts import complete, draw_points, no_advice, one_line
 from bayesmeta.posterior.predictive import add_prior, add_theta, observed
 from bayesmeta.posterior.priors import Prior, describe_prior
 from bayesmeta.posterior.target import VARIABLES, Target
 from bayesmeta.posterior.whitening import find_frame
 from bayesmeta.runner.executors import usable_cores
+from bayesmeta.runner.plain import without_nan
 from bayesmeta.runner.progress import progress_bar, waiting
 from bayesmeta.runner.provenance import versions
 from bayesmeta.runner.signals import never_lost
@@ -31,6 +32,11 @@ from bayesmeta.statistics import TaskStatistics
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesmeta.posterior.laplace import Weights
+
+METHODS = ("auto", "nuts", "laplace")
+LEAST = 1000
+"""Draws of all chains from which on "auto" tries "laplace"; of fewer the tail says little."""
 SAMPLERS = ("nutpie", "pymc")
 TUNE, TUNE_WHITENED = 500, 100
 """Tuning draws of a chain, and those of one that moves in coordinates of ``find_frame``."""
@@ -47,6 +53,7 @@ def sample_posterior(
     *,
     prior: Prior | None = None,
     model: str = "fused",
+    method: str = "auto",
     nuts_sampler: str = "nutpie",
     draws: int = 1000,
     tune: int | None = None,
@@ -71,6 +78,10 @@ def sample_posterior(
         An ``LKJ``, ``InverseWishart`` or ``KnownCovariance``; None: ``default_prior``.
     model
         How the model is written: "fused", "collapsed", "noncentred" or "centred".
+    method
+        "nuts"; "laplace", which draws by a Gaussian at the mode and importance weights, quickly
+        and only well with many tasks; or "auto": "laplace" where its weights pass every check and
+        nothing else was asked for (a fused model, by nutpie, with ``tune`` left open), else "nuts".
     nuts_sampler
         "nutpie" compiles once a process for all models of one kind, "pymc" every time.
     draws, chains, cores, random_seed, target_accept, progressbar
@@ -86,7 +97,8 @@ def sample_posterior(
     xarray.DataTree
         Groups ``posterior`` (mu, Sigma, sd, corr; sigma where it is estimated; theta if asked for),
         ``sample_stats``, ``observed_data``, ``prior``. Its attributes repeat the arguments and have
-        the result of the checks: ``trusted``, and ``diagnostics``, which ``trustworthy`` reads.
+        the ``method`` by which draws were made, with the numbers of ``laplace`` where it was tried,
+        and the result of the checks: ``trusted``, and ``diagnostics``, which ``trustworthy`` reads.
 
     Examples
     --------
@@ -102,18 +114,62 @@ def sample_posterior(
         draws, tune, chains, random_seed, target_accept, cores, nuts_sampler=nuts_sampler
     )
     problem = check_problem(stats, noise_sd, prior, model)
+    one_of("method", method, METHODS)
     require("pymc", nuts_sampler)
     start = time.perf_counter()
-    tree = _drawn(problem, nuts_sampler, settings, progressbar)
+    tree = weights = None
+    if method == "laplace" or (
+        method == "auto" and _suits_laplace(problem, nuts_sampler, settings)
+    ):
+        tree, weights = _by_laplace(problem, settings, keep=method == "laplace")
+    used = "nuts" if tree is None else "laplace"
+    if tree is None:
+        tree = _drawn(problem, nuts_sampler, settings, progressbar)
     tree = _completed(tree, problem, settings, theta)
     trust = check_draws(tree)
     tree.attrs = _attributes(problem, nuts_sampler, settings) | {
+        "method": used,
+        "laplace": "not tried" if weights is None else json.dumps(weights),
         "seconds": time.perf_counter() - start,
         "trusted": int(bool(trust)),
         "diagnostics": as_attribute(trust, tree),
     }
     _warn_of(trust)
     return tree
+
+
+def _suits_laplace(problem: Problem, nuts_sampler: str, settings: dict[str, Any]) -> bool:
+    """Whether nothing was asked for that is NUTS's alone, and there are draws enough to weigh."""
+    enough = settings["chains"] > 1 and settings["chains"] * settings["draws"] >= LEAST
+    by_default = nuts_sampler == "nutpie" and settings["tune"] is None
+    return problem.kind == "fused" and by_default and enough
+
+
+def _by_laplace(
+    problem: Problem, settings: dict[str, Any], keep: bool
+) -> tuple[xr.DataTree | None, dict[str, float]]:
+    """Draws as a tree, if they are good or to be kept all the same, and what the weights were."""
+    from bayesmeta.posterior.laplace import draw_laplace
+
+    chains, draws = settings["chains"], settings["draws"]
+    found = draw_laplace(problem, chains * draws, settings["random_seed"], settings["cores"])
+    if found is None:
+        if keep:
+            raise InputError(
+                Advice("no mode was found to draw about; set {method} to nuts or auto")
+            )
+        return None, {}
+    weights = without_nan(found.weights._asdict())
+    if not (found.weights.good or keep):
+        return None, weights
+    return _labelled(problem, found.draws, chains, draws, _weight_stats(found.weights)), weights
+
+
+def _weight_stats(weights: Weights) -> xr.Dataset:
+    """What ``sample_stats`` hold of draws that have weights instead of trajectories."""
+    import xarray as xr
+
+    return xr.Dataset(weights._asdict())
 
 
 def _completed(
@@ -226,24 +282,28 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progressbar: bool) 
 
         found = draw_points(target, frame, count, seed=settings["random_seed"], **rest)
         show(total)
-    return _tree_of(target, found)
-
-
-def _tree_of(target: Target, found: Drawn) -> xr.DataTree:
-    """The draws of the model's variables, labelled, and the sampler's statistics."""
-    import xarray as xr
-
     chains, draws, size = found.points.shape
     values = target.constrained(found.points.reshape(-1, size))
+    return _labelled(problem, values, chains, draws, found.stats)
+
+
+def _labelled(
+    problem: Problem, values: dict[str, Array], chains: int, draws: int, stats: xr.Dataset
+) -> xr.DataTree:
+    """Draws of the model's variables with their labels, and the sampler's statistics."""
+    import xarray as xr
+
+    dims = {"mu": 1, "sd": 1, "Sigma": 2, "corr": 2, "sigma": 0}
+    axes = {name: ("feature", "feature_bis")[:rank] for name, rank in dims.items()}
+    axes["theta"] = ("task", "feature")
     data = {
-        name: (("chain", "draw", *dims), values[name].reshape(chains, draws, *target.kept[name]))
-        for name, dims in target.compiled.kept.items()
+        name: (("chain", "draw", *axes[name]), value.reshape(chains, draws, *value.shape[1:]))
+        for name, value in values.items()
     }
-    labels = {dim: names for dim, names in coords_of(target.problem).items() if dim != "pair"}
+    used = {dim for one, _ in data.values() for dim in one}
+    labels = {dim: names for dim, names in coords_of(problem).items() if dim in used}
     coords = {"chain": np.arange(chains), "draw": np.arange(draws)} | labels
-    return xr.DataTree.from_dict(
-        {"posterior": xr.Dataset(data, coords), "sample_stats": found.stats}
-    )
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(data, coords), "sample_stats": stats})
 
 
 def _bar(progressbar: bool, total: int) -> AbstractContextManager[Callable[[float], None]]:

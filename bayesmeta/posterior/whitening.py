@@ -44,7 +44,7 @@ SLACK = 1e-3
 
 
 class Frame(NamedTuple):
-    """x = centre + root z; ``curvature`` are the eigenvalues of the Hessian in units of the prior."""
+    """x = centre + root z; ``curvature`` are eigenvalues of the Hessian in units of the prior."""
 
     centre: Array
     root: Array

@@ -1,4 +1,4 @@
-"""Coordinates for the sampler: those of the exact posterior where it is known, and what they save."""
+"""Coordinates for the sampler: exact where the posterior is Gaussian, and what they save."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def test_a_mode_has_no_slope_and_unit_curvature(origin: float) -> None:
 
 def test_a_far_origin_costs_nothing() -> None:
     """Years draw as fast as days: trusted, trees as short, the same slope within its error."""
-    near, far = (bm.sample_posterior(tasks(18, origin), draws=500) for origin in (0.0, 2000.0))
+    near, far = (
+        bm.sample_posterior(tasks(18, origin), draws=500, method="nuts") for origin in (0.0, 2000.0)
+    )
     assert bm.trustworthy(near) and bm.trustworthy(far)
     steps = [float(tree["sample_stats"]["n_steps"].mean()) for tree in (near, far)]
     assert steps[1] < 1.5 * steps[0] < 15
@@ -74,14 +76,14 @@ def test_without_a_mode_the_sampler_starts_as_the_prior_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And tunes longer, unless told how long; draws are those of the same posterior."""
-    whitened = bm.sample_posterior(tasks(30), draws=500)
+    whitened = bm.sample_posterior(tasks(30), draws=500, method="nuts")
     monkeypatch.setattr(sampling, "find_frame", lambda target: None)
-    plain = bm.sample_posterior(tasks(30), draws=500)
+    plain = bm.sample_posterior(tasks(30), draws=500, method="nuts")
     assert [settings_of(tree)["tune"] for tree in (whitened, plain)] == [100, 500]
     means = [tree["posterior"]["mu"].mean(["chain", "draw"]) for tree in (whitened, plain)]
     sd = plain["posterior"]["mu"].std(["chain", "draw"])
     assert (np.abs(means[0] - means[1]) < 0.2 * sd).all()
-    few = bm.sample_posterior(tasks(30), draws=500, tune=300)
+    few = bm.sample_posterior(tasks(30), draws=500, method="nuts", tune=300)
     assert settings_of(few)["tune"] == 300
 
 
