@@ -30,6 +30,8 @@ from bayesmeta.posterior.whitening import Frame, find_frame
 
 _BLOCK = 64
 """Proposals that a thread takes at a time."""
+_PILOT = 4 * _BLOCK
+"""Proposals that are looked at before all others, to give up early."""
 
 
 class Weights(NamedTuple):
@@ -47,11 +49,10 @@ class Weights(NamedTuple):
 
 
 class Resampled(NamedTuple):
-    """Draws by name, each (draws, …), the weights they came by, and the mode they were about."""
+    """Draws by name, each (draws, …), and the weights they came by."""
 
     draws: dict[str, Array]
     weights: Weights
-    mode: Array
 
 
 class Coordinates:
@@ -93,8 +94,10 @@ class Coordinates:
         if not (np.diag(lower) > 0).all():
             raise np.linalg.LinAlgError("B has another sign")
         factor = np.linalg.inv(lower)
-        fixed = isinstance(prior, KnownCovariance)
-        cov = np.asarray(prior.cov) if fixed else factor @ factor.T - self.offset
+        if isinstance(prior, KnownCovariance):
+            cov = np.asarray(prior.cov)
+        else:
+            cov = factor @ factor.T - self.offset
         return self.middle + factor @ y[:d], factor, cov, noise_sd
 
     def log_density(self, y: Array) -> tuple[float, Array]:
@@ -121,28 +124,44 @@ class Coordinates:
 
 
 def draw_laplace(
-    problem: Problem, draws: int, seed: int, cores: int = 1, start: Array | None = None
+    problem: Problem, draws: int, seed: int, cores: int = 1, *, pilot: bool = False
 ) -> Resampled | None:
-    """Resampled proposals, as many as ``draws``; None where no mode is found."""
+    """Resampled proposals, as many as ``draws``; None where no mode is found.
+
+    With ``pilot``, no draws, and what the first proposals say, where these are hopeless.
+    """
     try:
         target = Coordinates(problem)
     except (InputError, np.linalg.LinAlgError):  # the tasks do not span all features
         return None
-    frame = find_frame(target, start)
+    frame = find_frame(target)
     if frame is None or frame.curvature.min() <= 0:
         return None
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((draws, target.size))
     with threadpool_limits(1):
-        found = _values(target, frame, z, cores)
-    inside = np.isfinite(found)
-    logs = np.where(inside, found + 0.5 * (z**2).sum(axis=1), -np.inf)
-    if inside.sum() < 100:
+        first = _values(target, frame, z[:_PILOT], cores)
+        if pilot:
+            _, quality = _weighed(first, z[:_PILOT])
+            if quality.outside > 5 * OUTSIDE or not quality.efficiency > EFFICIENCY / 2:
+                return Resampled({}, quality)
+        found = np.concatenate([first, _values(target, frame, z[_PILOT:], cores)])
+    weights, quality = _weighed(found, z)
+    if not weights.any():
         return None
-    weights, khat = _smoothed(logs[inside])
-    quality = Weights(khat, float(1 / (weights**2).sum()) / draws, float((~inside).mean()))
-    kept = np.flatnonzero(inside)[_systematic(weights, draws, rng)]
-    return Resampled(_variables(target, frame, z[kept]), quality, frame.centre)
+    kept = _systematic(weights, draws, rng)
+    return Resampled(_variables(target, frame, z[kept]), quality)
+
+
+def _weighed(values: Array, z: Array) -> tuple[Array, Weights]:
+    """Smoothed weights of proposals, none of those outside, and how good they are."""
+    inside = np.isfinite(values)
+    weights, outside = np.zeros(len(z)), float((~inside).mean())
+    if not inside.any():
+        return weights, Weights(math.nan, 0.0, outside)
+    logs = values[inside] + 0.5 * (z[inside] ** 2).sum(axis=1)
+    weights[inside], khat = _smoothed(logs)
+    return weights, Weights(khat, float(1 / (weights**2).sum()) / len(z), outside)
 
 
 def _values(target: Coordinates, frame: Frame, z: Array, cores: int) -> Array:
@@ -173,8 +192,8 @@ def _smoothed(logs: Array) -> tuple[Array, float]:
 def _systematic(weights: Array, draws: int, rng: np.random.Generator) -> Array:
     """Indices drawn by their weights, each as often as expected but for less than one; shuffled."""
     ticks = (np.arange(draws) + rng.random()) / draws
-    index = np.minimum(np.searchsorted(np.cumsum(weights), ticks), len(weights) - 1)
-    return rng.permutation(index)
+    index = np.searchsorted(np.cumsum(weights), ticks)
+    return rng.permutation(np.minimum(index, np.flatnonzero(weights)[-1]))
 
 
 def _variables(target: Coordinates, frame: Frame, z: Array) -> dict[str, Array]:

@@ -119,7 +119,7 @@ def data_of(problem: Problem) -> dict[str, Any]:
     }
 
 
-def triangle(d: int) -> dict[str, Array]:
+def triangle(d: int) -> dict[str, Any]:
     """Rows and columns of the entries below the diagonal of a (d, d) matrix, the identity to put
     them in, and which columns are to the left of which."""
     rows, columns = np.tril_indices(d, -1)
@@ -187,7 +187,7 @@ def build_model(
     >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
     >>> model = bm.build_model(stats, noise_sd=1.0, kind="noncentred")
     >>> sorted(variable.name for variable in model.free_RVs)
-    ['mu', 'spread', 'z']
+    ['mu', 'partial', 'spread', 'z']
     """
     require("pymc")
     return model_of(check_problem(stats, noise_sd, prior, kind))

@@ -152,7 +152,8 @@ def _by_laplace(
     from bayesmeta.posterior.laplace import draw_laplace
 
     chains, draws = settings["chains"], settings["draws"]
-    found = draw_laplace(problem, chains * draws, settings["random_seed"], settings["cores"])
+    seed, cores = settings["random_seed"], settings["cores"]
+    found = draw_laplace(problem, chains * draws, seed, cores, pilot=not keep)
     if found is None:
         if keep:
             raise InputError(

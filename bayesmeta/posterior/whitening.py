@@ -67,12 +67,12 @@ def find_frame(target: Searchable, start: Array | None = None) -> Frame | None:
     with threadpool_limits(1), np.errstate(all="ignore"):
         centre = _best(target) if start is None else start
         units = Frame(centre, np.diag(target.scales()), np.empty(0))
-        frame: Frame | None = units
+        frame = units
         for _ in range(3):
-            frame = _curved(target, frame, units)
-            if frame is None:
+            curved = _curved(target, frame, units)
+            if curved is None:
                 return None
-            frame, left = _climbed(target, frame)
+            frame, left = _climbed(target, curved)
             if left < SLACK:
                 return _curved(target, frame, units)
     return None

@@ -1,4 +1,4 @@
-"""Draws by importance weights: exact posteriors, NUTS's draws, and when they must not be trusted."""
+"""Draws by importance weights: exact posteriors, NUTS's draws, and when they are not trusted."""
 
 from __future__ import annotations
 
