@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Advice, Array, InputError, of_type, one_of, real
+from bayesmeta.checks import Advice, InputError, of_type, one_of, real
 from bayesmeta.estimators.restated import check_moderate
 from bayesmeta.posterior.priors import (
     LKJ,

@@ -154,9 +154,12 @@ def test_auto_is_laplace_where_it_is_good_and_nuts_elsewhere() -> None:
 
 
 def test_laplace_that_fails_is_said() -> None:
-    """A warning, and a tree that is not trusted, with advice; nothing is drawn in its place."""
+    """A warning, and a tree that is not trusted, with advice; nothing is drawn in its place. Where
+    there is no mode at all, nothing can be drawn."""
+    with pytest.raises(bm.InputError, match=r"no mode was found .* set method to nuts"):
+        bm.sample_posterior(tasks(5), prior=PRIORS["lkj"], method="laplace")
     with pytest.warns(bm.FitWarning, match="Pareto k-hat|efficiency|outside"):
-        tree = bm.sample_posterior(tasks(5), prior=PRIORS["lkj"], method="laplace")
+        tree = bm.sample_posterior(tasks(15), prior=PRIORS["lkj"], method="laplace")
     verdict = bm.trustworthy(tree)
     assert not verdict and tree.attrs["trusted"] == 0 and tree.attrs["method"] == "laplace"
     assert "set method to nuts" in str(verdict)
