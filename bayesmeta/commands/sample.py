@@ -85,7 +85,7 @@ def add(commands: Subparsers) -> None:
     sample.add_argument(
         "--method",
         choices=("auto", "nuts", "laplace"),
-        default="auto",
+        default="nuts",
         help="nuts; laplace, quick where tasks are many; auto: laplace where it is good "
         "(%(default)s)",
     )

@@ -53,7 +53,7 @@ def sample_posterior(
     *,
     prior: Prior | None = None,
     model: str = "fused",
-    method: str = "auto",
+    method: str = "nuts",
     nuts_sampler: str = "nutpie",
     draws: int = 1000,
     tune: int | None = None,
