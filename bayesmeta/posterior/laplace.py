@@ -184,7 +184,7 @@ def _smoothed(logs: Array) -> tuple[Array, float]:
 
     if np.ptp(logs) < 1e-6:
         return np.full(len(logs), 1 / len(logs)), 0.0
-    smoothed, khat = array_stats.psislw(logs)
+    smoothed, khat = array_stats.psislw(-logs)  # it takes the log-likelihoods that loo divides by
     weights = np.exp(smoothed - smoothed.max())
     return weights / weights.sum(), float(khat)
 

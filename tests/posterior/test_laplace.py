@@ -109,7 +109,6 @@ def test_a_gaussian_posterior_needs_no_weights() -> None:
         assert (np.abs(values.mean(axis=0) - expected) < worst * error).all()
 
 
-@pytest.mark.xfail(reason="they disagree about sigma by a fifth of its sd; not yet understood")
 def test_laplace_and_nuts_draw_from_one_posterior() -> None:
     """Means, and shares below the quartiles and the 5% and 95% points of the other's draws.
 
@@ -154,12 +153,13 @@ def test_auto_is_laplace_where_it_is_good_and_nuts_elsewhere() -> None:
     assert told.attrs["method"] == "nuts" and told.attrs["laplace"] == "not tried"
 
 
-def test_laplace_that_fails_is_said() -> None:
+def test_laplace_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A warning, and a tree that is not trusted, with advice; nothing is drawn in its place. Where
     there is no mode at all, nothing can be drawn."""
     with pytest.raises(bm.InputError, match=r"no mode was found .* set method to nuts"):
         bm.sample_posterior(tasks(5), prior=PRIORS["lkj"], method="laplace")
-    with pytest.warns(bm.FitWarning, match="Pareto k-hat|efficiency|outside"):
+    monkeypatch.setattr("bayesmeta.posterior.diagnostics.EFFICIENCY", 1.1)  # out of reach
+    with pytest.warns(bm.FitWarning, match="efficiency"):
         tree = bm.sample_posterior(tasks(15), prior=PRIORS["lkj"], method="laplace")
     verdict = bm.trustworthy(tree)
     assert not verdict and tree.attrs["trusted"] == 0 and tree.attrs["method"] == "laplace"
