@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.posterior.model import Problem
-from bayesmeta.posterior.op import TaskData, likelihood
+from bayesmeta.posterior.op import TaskData, likelihood, likelihood_value
 from bayesmeta.posterior.priors import LKJ, InverseWishart, Prior
 
 
@@ -67,3 +67,12 @@ def log_posterior(
         in_cov + before.cov,
         float(found.noise_sd) + before.noise_sd,
     )
+
+
+def log_posterior_value(
+    problem: Problem, data: TaskData, mean: Array, cov: Array, noise_sd: float
+) -> float:
+    """The value of ``log_posterior``, for less."""
+    root = np.linalg.cholesky(cov)
+    before = log_prior(problem.prior, mean, cov, noise_sd)
+    return likelihood_value(mean, root, noise_sd, data) + before.value

@@ -56,6 +56,11 @@ def likelihood(mean: Array, root: Array, noise_sd: float, data: TaskData) -> Val
     return found
 
 
+def likelihood_value(mean: Array, root: Array, noise_sd: float, data: TaskData) -> float:
+    """The log-likelihood alone."""
+    return float(likelihood(mean, root, noise_sd, data).value)
+
+
 class CollapsedLikelihood(Op):
     """log p(rewards | mu, L L', sigma), theta integrated out; and its gradients, as outputs.
 
