@@ -85,9 +85,9 @@ def add(commands: Subparsers) -> None:
     sample.add_argument(
         "--method",
         choices=("auto", "nuts", "laplace"),
-        default="nuts",
-        help="nuts; laplace, quick where tasks are many; auto: laplace where it is good "
-        "(%(default)s)",
+        default="auto",
+        help="nuts; laplace, quick where tasks are many; auto: laplace where its weights pass "
+        "every check and neither --tune nor --target-accept is given, else nuts (%(default)s)",
     )
     sample.add_argument(
         "--target-accept",

@@ -18,13 +18,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from bayesmeta.checks import Array, InputError
-from bayesmeta.posterior.density import log_posterior, log_posterior_value
+from bayesmeta.posterior.density import log_posterior, prior_values
 from bayesmeta.posterior.diagnostics import EFFICIENCY, KHAT, OUTSIDE
 from bayesmeta.posterior.model import Problem
-from bayesmeta.posterior.op import task_data
+from bayesmeta.posterior.op import likelihood_value, task_data
 from bayesmeta.posterior.priors import KnownCovariance, pooled
 from bayesmeta.posterior.whitening import Frame, find_frame
 
@@ -32,6 +33,8 @@ _BLOCK = 64
 """Proposals that a thread takes at a time."""
 _PILOT = 4 * _BLOCK
 """Proposals that are looked at before all others, to give up early."""
+SINGULAR = 1e-12
+"""Of the largest eigenvalue of Sigma, what the least must exceed for Sigma to have a density."""
 _FEWEST = 25
 """Proposals inside that a tail can be told from: the largest fifth are 5, ArviZ's least."""
 
@@ -51,10 +54,21 @@ class Weights(NamedTuple):
 
 
 class Resampled(NamedTuple):
-    """Draws by name, each (draws, …), and the weights they came by."""
+    """Draws by name, each (draws, …), the weights they came by, and the mode (mu, Sigma)."""
 
     draws: dict[str, Array]
     weights: Weights
+    mode: tuple[Array, Array]
+
+
+class Split(NamedTuple):
+    """mu, the inverse of B, Sigma, sigma, and whether B has a positive diagonal."""
+
+    mean: Array
+    factor: Array
+    cov: Array
+    noise_sd: Array
+    positive: NDArray[np.bool_]
 
 
 class Coordinates:
@@ -76,37 +90,52 @@ class Coordinates:
 
     def starts(self) -> list[Array]:
         """Where to look for the mode from."""
+        return [self._joined(np.zeros(self.dim), self.inverse)]
+
+    def points_at(self, given: tuple[Array, Array] | None) -> list[Array]:
+        """The point of a (mu, Sigma); none where there is no such point."""
+        if given is None or self.known:
+            return []
+        mean, cov = given
+        try:
+            inverse = np.linalg.inv(np.linalg.cholesky(cov + self.offset))
+        except np.linalg.LinAlgError:
+            return []
+        return [self._joined(inverse @ (mean - self.middle), inverse)]
+
+    def _joined(self, along: Array, inverse: Array) -> Array:
         noise = [self.log_noise] if self.noise_free else []
-        return [np.concatenate([np.zeros(self.dim), self.inverse[self.rows, self.columns], noise])]
+        return np.concatenate([along, inverse[self.rows, self.columns], noise])
 
     def scales(self) -> Array:
         """Rough widths of all coordinates."""
         rows = np.diag(self.inverse)[self.rows]
         return np.concatenate([np.ones(self.dim), rows, np.ones(int(self.noise_free))])
 
-    def split(self, y: Array) -> tuple[Array, Array, Array, float]:
-        """mu, the inverse of B, Sigma, and sigma."""
-        d, prior = self.dim, self.problem.prior
-        noise_sd = math.exp(y[-1]) if self.noise_free else self.problem.noise_sd
-        assert noise_sd is not None
-        lower = self.inverse
-        if not self.known:
-            lower = np.zeros((d, d))
-            lower[self.rows, self.columns] = y[d : d + len(self.rows)]
-        if not (np.diag(lower) > 0).all():
-            raise np.linalg.LinAlgError("B has another sign")
-        factor = np.linalg.inv(lower)
-        if isinstance(prior, KnownCovariance):
-            cov = np.asarray(prior.cov)
+    def split(self, y: Array) -> Split:
+        """The variables at points (…, size)."""
+        d, shape = self.dim, y.shape[:-1]
+        noise_sd = np.exp(y[..., -1]) if self.noise_free else np.full(shape, self.problem.noise_sd)
+        if isinstance(self.problem.prior, KnownCovariance):
+            factor = np.linalg.inv(np.broadcast_to(self.inverse, (*shape, d, d)))
+            cov = np.broadcast_to(np.asarray(self.problem.prior.cov), (*shape, d, d))
         else:
-            cov = factor @ factor.T - self.offset
-        return self.middle + factor @ y[:d], factor, cov, noise_sd
+            lower = np.zeros((*shape, d, d))
+            lower[..., self.rows, self.columns] = y[..., d : d + len(self.rows)]
+            factor = np.linalg.inv(lower)
+            cov = factor @ factor.swapaxes(-1, -2) - self.offset
+        mean = self.middle + (factor @ y[..., :d, None])[..., 0]
+        positive = (np.diagonal(factor, axis1=-2, axis2=-1) > 0).all(axis=-1)
+        return Split(mean, factor, cov, noise_sd, positive)
 
     def log_density(self, y: Array) -> tuple[float, Array]:
         """And its gradient; -inf where Sigma is not positive definite."""
         d = self.dim
         try:
-            mean, factor, cov, noise_sd = self.split(y)
+            mean, factor, cov, sigma, positive = self.split(y)
+            if not positive:
+                return -math.inf, np.full(self.size, np.nan)
+            noise_sd = float(sigma)
             at = log_posterior(self.problem, self.data, mean, cov, noise_sd)
         except np.linalg.LinAlgError:
             return -math.inf, np.full(self.size, np.nan)
@@ -124,46 +153,62 @@ class Coordinates:
             parts.append(np.array([at.noise_sd * noise_sd + 1.0]))
         return value, np.concatenate(parts)
 
-    def value(self, y: Array) -> float:
-        """The value of ``log_density``, for less."""
-        try:
-            mean, factor, cov, noise_sd = self.split(y)
-            value = log_posterior_value(self.problem, self.data, mean, cov, noise_sd)
-        except np.linalg.LinAlgError:
-            return -math.inf
+    def values(self, ys: Array) -> Array:
+        """The values of ``log_density`` at (s, size) points, for less."""
+        mean, factor, cov, noise_sd, positive = self.split(ys)
+        ends = np.linalg.eigvalsh(cov)[:, [0, -1]]
+        inside = np.flatnonzero(positive & (ends[:, 0] > SINGULAR * ends[:, 1]))
+        out = np.full(len(ys), -math.inf)
+        if not len(inside):
+            return out
+        roots = np.linalg.cholesky(cov[inside])
+        for i, root in zip(inside, roots, strict=True):
+            out[i] = likelihood_value(mean[i], root, float(noise_sd[i]), self.data)
+        out[inside] += prior_values(self.problem.prior, mean[inside], cov[inside], noise_sd[inside])
         if not self.known:
-            value -= float(self.powers @ np.log(np.diag(factor)))
-        return value + (float(y[-1]) if self.noise_free else 0.0)
+            diagonal = np.diagonal(factor[inside], axis1=1, axis2=2)
+            out[inside] -= (self.powers * np.log(diagonal)).sum(axis=1)
+        return out + (ys[:, -1] if self.noise_free else 0.0)
 
 
 def draw_laplace(
-    problem: Problem, draws: int, seed: int, cores: int = 1, *, pilot: bool = False
+    problem: Problem,
+    draws: int,
+    seed: int,
+    cores: int = 1,
+    *,
+    start: tuple[Array, Array] | None = None,
+    proposals: int | None = None,
+    pilot: bool = False,
 ) -> Resampled | None:
-    """Resampled proposals, as many as ``draws``; None where no mode is found.
+    """Draws among as many proposals, unless another number is given; None where no mode is found.
 
-    With ``pilot``, no draws, and what the first proposals say, where these are hopeless.
+    ``start`` is a (mu, Sigma) to look for the mode from, too. With ``pilot``, no draws, and what
+    the first proposals say, where these are hopeless.
     """
     try:
         target = Coordinates(problem)
     except (InputError, np.linalg.LinAlgError):  # the tasks do not span all features
         return None
-    frame = find_frame(target)
+    frame = find_frame(target, target.points_at(start))
     if frame is None or frame.curvature.min() <= 0:
         return None
+    centre = target.split(frame.centre)
+    mode = centre.mean, centre.cov
     rng = np.random.default_rng(seed)
-    z = rng.standard_normal((draws, target.size))
+    z = rng.standard_normal((proposals or draws, target.size))
     with threadpool_limits(1):
         first = _values(target, frame, z[:_PILOT], cores)
         if pilot:
             _, quality = _weighed(first, z[:_PILOT])
             if quality.outside > 5 * OUTSIDE or not quality.efficiency > EFFICIENCY / 2:
-                return Resampled({}, quality)
+                return Resampled({}, quality, mode)
         found = np.concatenate([first, _values(target, frame, z[_PILOT:], cores)])
-    weights, quality = _weighed(found, z)
-    if not weights.any():
-        return None
-    kept = _systematic(weights, draws, rng)
-    return Resampled(_variables(target, frame, z[kept]), quality)
+        weights, quality = _weighed(found, z)
+        if not weights.any():
+            return None
+        kept = _systematic(weights, draws, rng)
+        return Resampled(_variables(target, frame, z[kept]), quality, mode)
 
 
 def _weighed(values: Array, z: Array) -> tuple[Array, Weights]:
@@ -183,8 +228,8 @@ def _values(target: Coordinates, frame: Frame, z: Array, cores: int) -> Array:
 
     def block(first: int) -> None:
         with np.errstate(all="ignore"):
-            for i in range(first, min(first + _BLOCK, len(z))):
-                out[i] = target.value(frame.point(z[i]))
+            here = slice(first, first + _BLOCK)
+            out[here] = target.values(frame.points(z[here]))
 
     with ThreadPoolExecutor(cores) as pool:
         list(pool.map(block, range(0, len(z), _BLOCK)))
@@ -216,9 +261,8 @@ def _systematic(weights: Array, draws: int, rng: np.random.Generator) -> Array:
 
 def _variables(target: Coordinates, frame: Frame, z: Array) -> dict[str, Array]:
     """mu, Sigma, sd, corr, and sigma where it is estimated."""
-    parts = [target.split(frame.point(one)) for one in z]
-    cov = np.array([part[2] for part in parts])
-    sd = np.sqrt(np.diagonal(cov, axis1=1, axis2=2))
-    corr = cov / (sd[:, :, None] * sd[:, None, :])
-    found = {"mu": np.array([part[0] for part in parts]), "Sigma": cov, "sd": sd, "corr": corr}
-    return found | ({"sigma": np.array([p[3] for p in parts])} if target.noise_free else {})
+    at = target.split(frame.points(z))
+    sd = np.sqrt(np.diagonal(at.cov, axis1=1, axis2=2))
+    corr = at.cov / (sd[:, :, None] * sd[:, None, :])
+    found = {"mu": at.mean, "Sigma": np.array(at.cov), "sd": sd, "corr": corr}
+    return found | ({"sigma": at.noise_sd} if target.noise_free else {})

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Array
-from bayesmeta.posterior.model import Problem, require
 from bayesmeta.posterior.target import Target
 from bayesmeta.posterior.whitening import Frame
 from bayesmeta.runner.signals import never_lost
@@ -34,7 +33,6 @@ def draw_points(
     target: Target,
     frame: Frame | None,
     count: Callable[[], None] = lambda: None,
-    start: Array | None = None,
     *,
     chains: int,
     draws: int,
@@ -43,15 +41,13 @@ def draw_points(
     """All draws, or an exception that says what happened; ``count`` is called for each.
 
     In the coordinates of a frame, chains start from points that are further apart than draws are;
-    without one, about ``start`` or where the prior is.
+    without one, where the prior is.
     """
     import nutpie
     from nutpie.compiled_pyfunc import from_pyfunc
 
     size = target.size
     centre, jitter = target.start()
-    if start is not None:
-        centre, jitter = start, np.zeros(size)
 
     def make_density() -> Callable[..., tuple[float, Array]]:
         if frame is not None:
@@ -94,7 +90,7 @@ def draw_points(
         raise KeyboardInterrupt
     points = tree["posterior"]["point"].transpose("chain", "draw", ...).values
     if frame is not None:
-        points = frame.centre + np.einsum("cdj,ij->cdi", points, frame.root)
+        points = frame.points(points)
     return Drawn(points, tree["sample_stats"].to_dataset())
 
 
@@ -120,29 +116,3 @@ def no_advice() -> Iterator[None]:
 def one_line(error: BaseException) -> str:
     """The words of an exception, shortened."""
     return " ".join(str(error).split())[:200]
-
-
-class Chain(NamedTuple):
-    """Draws by name, the unconstrained point where they ended, and how many diverged."""
-
-    draws: dict[str, Array]
-    last: Array
-    divergent: int
-
-    @property
-    def stuck(self) -> bool:
-        """Whether an entry of mu never moved."""
-        return bool((np.ptp(self.draws["mu"], axis=0) == 0).any())
-
-
-def draw_chain(
-    problem: Problem, *, draws: int, tune: int, seed: int, start: Array | None = None
-) -> Chain:
-    """One chain as bare arrays, for agents and studies that fit thousands."""
-    require("pymc", "nutpie")
-    target = Target(problem)
-    found = draw_points(
-        target, None, start=start, chains=1, draws=draws, tune=tune, cores=1, seed=seed
-    )
-    points = found.points[0]
-    return Chain(target.constrained(points), points[-1], int(found.stats["diverging"].sum()))

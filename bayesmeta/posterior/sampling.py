@@ -38,6 +38,8 @@ METHODS = ("auto", "nuts", "laplace")
 LEAST = 1000
 """Draws of all chains from which on "auto" tries "laplace"; of fewer the tail says little."""
 SAMPLERS = ("nutpie", "pymc")
+ACCEPT = 0.8
+"""``target_accept`` where none is asked for."""
 TUNE, TUNE_WHITENED = 500, 100
 """Tuning draws of a chain, and those of one that moves in coordinates of ``find_frame``."""
 
@@ -53,14 +55,14 @@ def sample_posterior(
     *,
     prior: Prior | None = None,
     model: str = "fused",
-    method: str = "nuts",
+    method: str = "auto",
     nuts_sampler: str = "nutpie",
     draws: int = 1000,
     tune: int | None = None,
     chains: int = 4,
     cores: int | None = None,
     random_seed: int = 0,
-    target_accept: float = 0.8,
+    target_accept: float = ACCEPT,
     theta: bool = False,
     progressbar: bool = False,
 ) -> xr.DataTree:
@@ -79,9 +81,10 @@ def sample_posterior(
     model
         How the model is written: "fused", "collapsed", "noncentred" or "centred".
     method
-        "nuts"; "laplace", which draws by a Gaussian at the mode and importance weights, quickly
-        and only well with many tasks; or "auto": "laplace" where its weights pass every check and
-        nothing else was asked for (a fused model, by nutpie, with ``tune`` left open), else "nuts".
+        "laplace" draws by a Gaussian at the mode and importance weights: quick, and only good with
+        many tasks; "nuts" is slower and good with few, too. "auto": "laplace" where its weights
+        pass every check and nothing was asked for that is NUTS's alone (another model or sampler,
+        ``tune`` or ``target_accept``), else "nuts".
     nuts_sampler
         "nutpie" compiles once a process for all models of one kind, "pymc" every time.
     draws, chains, cores, random_seed, target_accept, progressbar
@@ -141,8 +144,8 @@ def sample_posterior(
 def _suits_laplace(problem: Problem, nuts_sampler: str, settings: dict[str, Any]) -> bool:
     """Whether nothing was asked for that is NUTS's alone, and there are draws enough to weigh."""
     enough = settings["chains"] > 1 and settings["chains"] * settings["draws"] >= LEAST
-    by_default = nuts_sampler == "nutpie" and settings["tune"] is None
-    return problem.kind == "fused" and by_default and enough
+    tuned = settings["tune"] is not None or settings["target_accept"] != ACCEPT
+    return problem.kind == "fused" and nuts_sampler == "nutpie" and not tuned and enough
 
 
 def _by_laplace(

@@ -105,6 +105,16 @@ class Target:
                 found.append(self._joined(_spread_of_tasks(self.problem), 0.0))
         return found
 
+    def points_at(self, given: tuple[Array, Array] | None) -> list[Array]:
+        """The point of a (mu, Sigma), for a known noise and an LKJ prior; none where there is no
+        such point."""
+        lkj = isinstance(self.problem.prior, LKJ) and self.problem.noise_sd is not None
+        if given is None or not lkj:
+            return []
+        with suppress(np.linalg.LinAlgError):
+            return [self._joined(_variables_at(*given), 0.0)]
+        return []
+
     def _joined(self, values: dict[str, Any], default: float) -> Array:
         parts = [
             np.broadcast_to(values.get(name, default), shape).reshape(-1)
@@ -116,15 +126,16 @@ class Target:
 def _spread_of_tasks(problem: Problem) -> dict[str, Any]:
     """The unconstrained variables of the LKJ model at the pooled mean and the scatter of tasks."""
     mean, scatter, noise, variance = pooled(problem.stats, problem.noise_sd)
-    root = np.linalg.cholesky(scatter + noise)
+    return _variables_at(mean, scatter + noise) | {"sigma_log__": math.log(variance) / 2}
+
+
+def _variables_at(mean: Array, cov: Array) -> dict[str, Any]:
+    """The unconstrained variables of the LKJ model at a mean and a covariance."""
+    root = np.linalg.cholesky(cov)
     sd = np.linalg.norm(root, axis=1)
     rows, columns = np.tril_indices(len(root), -1)
     corr = root / sd[:, None]
     left = np.cumsum(corr[:, ::-1] ** 2, axis=1)[:, ::-1]  # 1 less what is left of a column
     partial = corr[rows, columns] / np.sqrt(left[rows, columns])
-    return {
-        "mu": mean,
-        "spread": sd,
-        "partial_logodds__": 2 * np.arctanh(np.clip(partial, -1 + 1e-12, 1 - 1e-12)),
-        "sigma_log__": math.log(variance) / 2,
-    }
+    odds = 2 * np.arctanh(np.clip(partial, -1 + 1e-12, 1 - 1e-12))
+    return {"mu": mean, "spread": sd, "partial_logodds__": odds}

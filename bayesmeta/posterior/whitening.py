@@ -10,6 +10,7 @@ are then no wider than the prior, and where the search ends at no mode there are
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -55,17 +56,25 @@ class Frame(NamedTuple):
         x: Array = self.centre + np.einsum("ij,j->i", self.root, z)
         return x
 
+    def points(self, zs: Array) -> Array:
+        """The same of many, (…, size)."""
+        xs: Array = self.centre + np.einsum("ij,...j->...i", self.root, zs)
+        return xs
+
     def density(self, target: Searchable, z: Array) -> tuple[float, Array]:
         """The log-density and its gradient in the frame's coordinates."""
         value, gradient = target.log_density(self.point(z))
         return value, np.einsum("ij,i->j", self.root, gradient)
 
 
-def find_frame(target: Searchable, start: Array | None = None) -> Frame | None:
-    """The frame at the mode that is reached from ``start`` (or from what moments and the prior
-    suggest); None where the search finds none."""
+def find_frame(target: Searchable, others: Sequence[Array] = ()) -> Frame | None:
+    """The frame at the mode that is reached from the best of the target's starts and of ``others``;
+    None where the search finds none."""
     with threadpool_limits(1), np.errstate(all="ignore"):
-        centre = _best(target) if start is None else start
+        # a density that is NaN is not the best
+        starts = [*others, *target.starts()]
+        values = [target.log_density(point)[0] for point in starts]
+        centre = starts[int(np.argmax(np.nan_to_num(values, nan=-np.inf)))]
         units = Frame(centre, np.diag(target.scales()), np.empty(0))
         frame = units
         for _ in range(3):
@@ -76,12 +85,6 @@ def find_frame(target: Searchable, start: Array | None = None) -> Frame | None:
             if left < SLACK:
                 return _curved(target, frame, units)
     return None
-
-
-def _best(target: Searchable) -> Array:
-    """The start of highest density."""
-    starts = target.starts()
-    return max(starts, key=lambda point: target.log_density(point)[0])
 
 
 def _curved(target: Searchable, frame: Frame, units: Frame) -> Frame | None:

@@ -56,8 +56,8 @@ def test_the_density_is_the_models(name: str, noise: float | None) -> None:
         return flat(found["mu"], found["Sigma"], float(found.get("sigma", 1.0)))
 
     def by_coordinates(y: np.ndarray) -> np.ndarray:
-        mean, _, cov, sigma = coordinates.split(y)
-        return flat(mean, cov, sigma)
+        at = coordinates.split(y)
+        return flat(at.mean, at.cov, float(at.noise_sd))
 
     def jacobian(function, at: np.ndarray) -> float:  # type: ignore[no-untyped-def]
         steps = 1e-5 * np.eye(len(at))
@@ -73,9 +73,10 @@ def test_the_density_is_the_models(name: str, noise: float | None) -> None:
         ours = log_posterior(problem, coordinates.data, found["mu"], found["Sigma"], sigma).value
         gaps.append(target.log_density(point)[0] - jacobian(by_model, point) - ours)
         y = coordinates.starts()[0] + 0.05 * rng.standard_normal(coordinates.size)
-        mean, _, cov, sigma = coordinates.split(y)
+        mean, _, cov, noise_sd, _ = coordinates.split(y)
         value, gradient = coordinates.log_density(y)
-        ours = log_posterior(problem, coordinates.data, mean, cov, sigma).value
+        assert coordinates.values(np.array([y, y]))[1] == pytest.approx(value, rel=1e-12)
+        ours = log_posterior(problem, coordinates.data, mean, cov, float(noise_sd)).value
         others.append(value - jacobian(by_coordinates, y) - ours)
         steps = 1e-5 * np.eye(len(y))
         slopes = [
