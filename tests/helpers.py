@@ -42,6 +42,7 @@ STOCHASTIC = (
     "fit/unbiased-split",
     "models/quadrature",
     "models/draws",
+    "models/laplace",
     "models/prior-draws",
     "calibration/size",
     "calibration/harness",

@@ -187,7 +187,7 @@ def _draws(
     history: History,
     priors: tuple[GaussianPrior, ...],
     centre: GaussianPrior | None,
-    point: Array | None,
+    mode: tuple[Array, Array] | None,
     status: Status,
     next_fit: int,
 ) -> Draws:
@@ -199,7 +199,9 @@ def _draws(
     if bool(priors) != (centre is not None):
         raise InputError("draws and their centre do not go together")
     made.history, made.priors, made.centre = history, list(priors), centre
-    made.point = None if point is None else np.array(array("point", point, (None,)))
+    if mode is not None:
+        mean, cov = mode
+        made.mode = array("mode", mean, (d,)), array("mode", cov, (d, d))
     made.status, made.next_fit = of_type("status", status, Status, ""), whole("next_fit", next_fit)
     return made
 

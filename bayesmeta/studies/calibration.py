@@ -148,13 +148,13 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """One cell: the rank of the truth for every quantity, and how far off least squares is."""
     import xarray as xr
 
-    from bayesmeta.posterior.sampling import draw_chain
+    from bayesmeta.posterior.quick import draw_quickly
 
     how, which = settings["data"], settings["model"]
     family = truth_of(which, how, seed)
     stats = collect_tasks(family, how, seed)
     problem = believed(which, stats, family.noise_sd)
-    chain = draw_chain(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31)
+    chain = draw_quickly(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31)
     return xr.Dataset(
         {
             "rank": ("quantity", ranks_of(chain.draws, family)),

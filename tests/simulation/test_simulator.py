@@ -17,7 +17,7 @@ from bayesmeta.agents.exploration import Rule
 from bayesmeta.agents.learners import KNOWN, Moments
 from bayesmeta.agents.roster import ROSTER, find_agents, with_references
 from bayesmeta.posterior.model import Problem
-from bayesmeta.posterior.sampling import Chain
+from bayesmeta.posterior.nuts import Chain
 from bayesmeta.simulation.records import thin
 from bayesmeta.simulation.simulator import VARIABLES, simulate_run
 from bayesmeta.streams import ENVIRONMENT, cell_seed, stream
