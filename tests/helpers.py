@@ -43,6 +43,7 @@ STOCHASTIC = (
     "models/quadrature",
     "models/draws",
     "models/laplace",
+    "models/laplace-exact",
     "models/prior-draws",
     "calibration/size",
     "calibration/harness",

@@ -217,8 +217,12 @@ class Ensemble:
 def block_size(players: list[Player], numbers: int) -> int:
     """How many tasks a block should have, where one of them draws so many numbers."""
     setting = players[0].setting
+    ball = setting.ball is not None
     own = sum(
-        max(policy.normals(setting.dim) for policy in (a.policy, a.warmup_policy or a.policy))
+        max(
+            policy.normals(setting.dim, ball=ball)
+            for policy in (a.policy, a.warmup_policy or a.policy)
+        )
         for a in (player.agent for player in players)
     )
     return int(min(max(ROOM // max(numbers, own * setting.horizon, 1), 1), LONGEST))

@@ -60,7 +60,7 @@ def pack(stats: TaskStatistics, change: Array, each: Each = _here) -> Packed:
 def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
     """Some tasks as a chunk, those with well-conditioned grams first."""
     d = stats.dim
-    gram, moment = _changed(stats.gram[part], change), stats.moment[part] @ change
+    gram, moment = changed(stats.gram[part], change), stats.moment[part] @ change
     n = len(gram)
     energy = np.zeros(n) if stats.energy is None else stats.energy[part]
     found: Inverted = inverted(gram, moment)
@@ -70,6 +70,9 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
         regular[:] = False
     first, last = everyone[regular], everyone[~regular]
     unit = np.equal(*triangle(d)).astype(float)
+    left = energy[first] - found.fitted[first]
+    if stats.energy is not None:
+        left = np.maximum(left, 0.0)  # rounding is no negative square
 
     def both(each: Array) -> Array:
         return np.concatenate([_padded(each, first), _padded(each, last)], axis=-1)
@@ -80,13 +83,13 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
         both(energy),
         _padded(found.inverses, first, unit),
         _padded(found.estimates, first),
-        _padded(energy[first] - found.fitted[first], everyone[: len(first)]),
+        _padded(left, everyone[: len(first)]),
         _padded(found.logs, first),
         len(first),
     )
 
 
-def _changed(gram: Array, change: Array) -> Array:
+def changed(gram: Array, change: Array) -> Array:
     """change' V change of many grams, by products of large matrices."""
     n, d, _ = gram.shape
     half = (gram.reshape(n * d, d) @ change).reshape(n, d, d)

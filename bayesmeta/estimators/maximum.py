@@ -75,7 +75,8 @@ class Options(NamedTuple):
     errors: bool = True
     """whether to compute standard errors, and see whether the data determine everything"""
     thorough: bool = True
-    """whether to look for higher maxima elsewhere, in small tables"""
+    """whether to look for higher maxima elsewhere, in small tables; if not, only where the noise is
+    known and tasks have told few numbers"""
 
 
 def maximise(
@@ -109,11 +110,13 @@ def maximise(
             found = _from_moments(begun, start, None if small else best, options.limit)
             best, strays = (best, strays + found) if small else (_higher(best, found), strays)
         if options.thorough and small:
-            ends, few = climbs.elsewhere()
+            ends = climbs.elsewhere()
             endless = least < begin and _endless(ends, begun, least)
             best = _highest(best, strays, ends, begun, least, endless, options.limit)
             endless = endless or (best is not None and least < begin and best[0].variance <= least)
-            sure = not few or _often(best, ends)
+            sure = not climbs.table.few or _often(best, ends)
+        elif small and not free and climbs.table.few:
+            best = _highest(best, strays, climbs.elsewhere(), begun, 0.0, False, options.limit)
         if best is None:
             raise np.linalg.LinAlgError("no start led anywhere")
         search, iterations, converged = best
@@ -161,22 +164,24 @@ def _from_usual(
     """The highest end of the searches from the usual starts, and those that rounding led astray.
 
     The first is searched to its end. From the others the likelihood is climbed by compiled code,
-    where features are few, and searched on only where that ends at another height.
+    where features are few, and searched on only where that ends at another height, or nowhere.
     """
     best: Ended | None = None
     strays: list[Ended] = []
     for k, cov in enumerate(starts):
+        end = climbs.climb(cov, noise) if k and len(cov) < WIDE else None
+        if end is not None and not _elsewhere(end, best):
+            continue
         one = None
         try:
-            if k and len(cov) < WIDE:
-                end = climbs.climb(cov, noise)
-                if end is None or not _elsewhere(end, best):
-                    continue
+            if end is not None:
                 ended = _to_the_end(end, begun, climbs.least, limit)
             else:
                 one = begun(cov, noise)
                 for _ in range(0 if k else 3):
                     one.em()
+                if k and len(cov) < WIDE:
+                    one.in_scale(limit)
                 ended = (one, *one.climb(limit))
             if best is None or _value(ended) > _value(best):
                 best = ended

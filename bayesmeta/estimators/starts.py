@@ -7,13 +7,14 @@ tasks that do not; with tasks that differ in one direction, or in another.
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from bayesmeta.checks import Array, InputError
 from bayesmeta.estimators import moments
-from bayesmeta.estimators.likelihood import Packed, full, rounding, triangle
+from bayesmeta.estimators.likelihood import Packed, changed, full, rounding, triangle
 from bayesmeta.gaussian import lower_root
 from bayesmeta.kernels.ascend import Problem, ascend
 from bayesmeta.statistics import TaskStatistics
@@ -57,7 +58,7 @@ def at_moments(
     any of the usual starts.
     """
     state = moments.empty(len(change))
-    moments.observe_all(state, change.T @ stats.gram @ change, stats.moment @ change)
+    moments.observe_all(state, changed(stats.gram, change), stats.moment @ change)
     if state.tasks[0] < 2:
         return None
     if variance is None:
@@ -78,8 +79,14 @@ class Climbs:
         self.packed, self.variance, self.least, self.free = packed, variance, least, free
         self.restricted = restricted
 
+    @cached_property
+    def table(self) -> _Table:
+        """Covariances to begin at."""
+        return _Table(self.packed, self.variance)
+
     def climb(self, cov: Array, noise: float) -> End | None:
-        """Where a climb ends; None where the likelihood cannot be computed, or beyond ``RATIO``."""
+        """Where a climb ends; None where the likelihood cannot be computed, or where signal or
+        noise are beyond ``RATIO``."""
         d, variance, least = self.packed.dim, self.variance, self.least
         (chunk,) = self.packed.chunks
         told = 0.0 if self.free else variance
@@ -91,18 +98,17 @@ class Climbs:
         root = np.zeros((d, d))
         root[triangle(d)] = x[: d * (d + 1) // 2]
         signal = float(np.sum(root**2)) * variance / noise
-        return End(value, root, noise) if np.isfinite(value) and signal < RATIO else None
+        fine = np.isfinite(value) and max(signal, noise / variance) < RATIO
+        return End(value, root, noise) if fine else None
 
-    def elsewhere(self) -> tuple[list[End], bool]:
-        """Ends of climbs from many places, the highest first; and whether tasks have told few
-        numbers, so that maxima are many.
+    def elsewhere(self) -> list[End]:
+        """Ends of climbs from many places, the highest first.
 
         The places are covariances of every size and rank and, where it is free, noise from the
         first guess down to the ``least``, drawn from a fixed seed: the same for the same table.
         """
-        rng, variance = np.random.default_rng(0), self.variance
-        table, one = _Table(self.packed, variance), np.eye(self.packed.dim)
-        found = []
+        rng, variance, table = np.random.default_rng(0), self.variance, self.table
+        one, found = np.eye(self.packed.dim), []
         for k in range(MANY if table.few else STARTS):
             noise = variance
             if self.free:
@@ -110,7 +116,7 @@ class Climbs:
             make = (table.any, table.without_some, table.between_two)[k % 3 if table.few else 0]
             found.append(self.climb(make(rng) + 1e-4 * noise / variance * one, noise))
         ends = [end for end in found if end is not None]
-        return sorted(ends, key=lambda end: -end.value), table.few
+        return sorted(ends, key=lambda end: -end.value)
 
 
 class _Table:

@@ -52,8 +52,8 @@ def prior_values(prior: Prior, mean: Array, cov: Array, noise_sd: Array | float)
         scale, power = _scale_and_power(prior, gap)
         within = (scale * np.linalg.inv(cov)).sum(axis=(-2, -1))
         value = value - 0.5 * (power * np.linalg.slogdet(cov)[1] + within)
-        return value
-    value = value - 0.5 * np.square(gap / np.asarray(prior.mean_sd)).sum(axis=-1)
+    else:
+        value = value - 0.5 * np.square(gap / np.asarray(prior.mean_sd)).sum(axis=-1)
     if isinstance(prior, LKJ):
         # standard deviations half-normal, |R|^(eta - 1), and prod sd_i^-d from (sd, R) to Sigma
         squares = np.diagonal(cov, axis1=-2, axis2=-1)

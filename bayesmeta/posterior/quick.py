@@ -53,6 +53,7 @@ def draw_quickly(
     ``start`` is a (mu, Sigma) to look for the mode from; ``tune`` is for chains that find none,
     and those that do take no more than ``TUNE``.
     """
+    require("pymc", "nutpie")
     stats = problem.stats
     if method == "auto" and len(stats) >= FEWEST * stats.dim:
         many = max(draws, PROPOSALS)
@@ -65,7 +66,6 @@ def draw_quickly(
 def _by_nuts(
     problem: Problem, draws: int, tune: int, seed: int, start: tuple[Array, Array] | None
 ) -> Drawn:
-    require("pymc", "nutpie")
     target = Target(problem)
     frame = find_frame(target, target.points_at(start))
     mode = None

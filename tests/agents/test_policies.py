@@ -491,7 +491,7 @@ def test_bayes_ucb_and_oful_are_optimistic() -> None:
 def test_widths_of_confidence_sets(ridge: float, variance: float) -> None:
     """sqrt(beta) / sigma from the determinant of V, at the start (where it is that of the ridge)
     and after a short step, which changes it by little."""
-    code = oful(2.5, ridge=ridge, delta=0.1).choosing(range(3))
+    code = oful(2.5, ridge=ridge, delta=0.1).choosing(range(3), 2)
     for action in (np.zeros(2), np.array([0.1, 0.2]), np.array([3.0, -1.0])):
         gram = ridge * np.eye(2) + np.outer(action, action)
         upper = np.linalg.cholesky(variance * np.linalg.inv(gram)).T.copy()

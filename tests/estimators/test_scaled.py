@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from bayesmeta.estimators import search
-from bayesmeta.estimators.likelihood import WIDE, evaluate, in_threads, pack, triangle
+from bayesmeta.estimators import likelihood, search
+from bayesmeta.estimators.likelihood import (
+    CHUNK_WIDE,
+    WIDE,
+    evaluate,
+    in_threads,
+    pack,
+    triangle,
+)
 from bayesmeta.estimators.maximum import Options, maximise
 from bayesmeta.estimators.scaled import coordinates
 from bayesmeta.estimators.search import LIMIT, Search
+from bayesmeta.kernels.estep import second_pass
 from bayesmeta.statistics import TaskStatistics
 
 
@@ -30,25 +38,55 @@ def many_features(seed: int, dim: int, tasks: int, rank: int) -> TaskStatistics:
     )
 
 
-@pytest.mark.parametrize("rank", [WIDE, 4])
-def test_never_below_another_optimiser(rank: int) -> None:
-    """scipy's L-BFGS-B in plain coordinates, as long as it takes; a singular optimum, too."""
-    stats = many_features(1, WIDE, 120, rank)
-    found = maximise(stats, 1.0, True, Options(errors=False))
-    assert found.converged and (found.rank < WIDE or rank == WIDE)
+@pytest.mark.parametrize("noise", [1.0, None])
+@pytest.mark.parametrize(
+    ("dim", "rank"), [(2, 2), (2, 1), (6, 6), (6, 2), (WIDE, WIDE), (WIDE, 4), (30, 30), (30, 5)]
+)
+def test_never_below_another_optimiser(dim: int, rank: int, noise: float | None) -> None:
+    """scipy's L-BFGS-B in plain coordinates from three places; singular optima, too."""
+    stats = many_features(1, dim, 120, rank)
+    found = maximise(stats, noise, True, Options(errors=False))
+    assert found.converged and (found.rank < dim or rank == dim)
     centred, _ = stats.centred()
-    packed, (rows, columns) = pack(centred, np.eye(WIDE)), triangle(WIDE)
+    packed, (rows, columns) = pack(centred, np.eye(dim)), triangle(dim)
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:
-        root = np.zeros((WIDE, WIDE))
-        root[rows, columns] = x
-        point = evaluate(packed, np.zeros(WIDE), root, 1.0, True)
-        return -point.value, -2 * (point.gradient @ root)[rows, columns]
+        root = np.zeros((dim, dim))
+        root[rows, columns] = x[: len(rows)]
+        variance = float(np.exp(x[-1])) if noise is None else noise
+        point = evaluate(packed, np.zeros(dim), root, variance, True)
+        slope = 2 * (point.gradient @ root)[rows, columns]
+        return -point.value, -np.append(slope, point.noise_gradient)[: len(x)]
 
-    start = 0.3 * np.eye(WIDE)[rows, columns]
     options = {"maxiter": 400, "maxfun": 500, "ftol": 1e-15, "gtol": 1e-5, "maxcor": 50}
-    other = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
-    assert found.value > -other.fun - 1e-6
+    for size in (0.1, 0.3, 1.0):
+        start = np.append(size * np.eye(dim)[rows, columns], 0.0)[: len(rows) + (noise is None)]
+        other = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+        assert found.value > -other.fun - 1e-6
+
+
+def test_bits_do_not_depend_on_threads() -> None:
+    """Many features and several chunks of tasks: the whole search, and standard errors."""
+    stats = many_features(4, WIDE, 2 * CHUNK_WIDE + 3, 5)
+    one, two = (maximise(stats, None, True, Options(threads=threads)) for threads in (1, 2))
+    assert one.value == two.value and one.variance == two.variance
+    np.testing.assert_array_equal(one.cov, two.cov)
+    assert one.cov_sd is not None and two.cov_sd is not None
+    np.testing.assert_array_equal(one.cov_sd, two.cov_sd)
+
+
+def test_large_matrices_give_the_same_sums() -> None:
+    """The second pass by BLAS and by the kernel."""
+    packed = pack(many_features(5, 4, 70, 4).centred()[0], np.eye(4))
+    tasks = evaluate(packed, np.zeros(4), 0.5 * np.eye(4), 1.0, True).tasks[0]
+    shift, root = np.arange(4.0), np.triu(np.arange(16.0).reshape(4, 4))
+    none = np.empty((0, 0))
+    for one, two in zip(
+        likelihood._second_pass(tasks, shift, root, none),
+        second_pass(tasks, shift, root, none),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, two, rtol=1e-12)
 
 
 def test_both_searches_end_at_the_same_place(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,17 @@ from scipy import stats as st
 
 import bayesmeta as bm
 from bayesmeta.posterior.density import log_posterior
-from bayesmeta.posterior.laplace import Coordinates, Weights, draw_laplace
+from bayesmeta.posterior.laplace import (
+    Coordinates,
+    Weights,
+    _systematic,
+    _weighed,
+    draw_laplace,
+)
 from bayesmeta.posterior.model import Problem
 from bayesmeta.posterior.priors import Prior
 from bayesmeta.posterior.target import Target
+from bayesmeta.report.posterior import drawn_by
 from tests.helpers import size
 
 pytestmark = pytest.mark.slow
@@ -141,17 +148,75 @@ def test_laplace_and_nuts_draw_from_one_posterior() -> None:
             assert abs(float(below.mean()) - level) < worst * error
 
 
+def test_seen_thetas_have_their_normal_inverse_wishart_posterior() -> None:
+    """Grams so large that thetas are seen: conjugate, in five features.
+
+    Size: z-tests of 20 means and 15 second moments, at this test's share.
+    """
+    d, n, draws = 5, 200, 4000
+    rng = np.random.default_rng(1)
+    theta = rng.standard_normal((n, d)) @ (np.eye(d) + 0.3 * rng.standard_normal((d, d)))
+    prior = bm.InverseWishart([0.3] * d, 2.0, 9.0, np.eye(d) + 0.2)
+    seen = bm.TaskStatistics(np.broadcast_to(1e6 * np.eye(d), (n, d, d)), 1e6 * theta)
+    found = draw_laplace(Problem(seen, 1.0, prior.settled(d), "fused"), draws, seed=1)
+    assert found is not None and found.weights.good
+    centre = theta.mean(axis=0)
+    gap, scatter = centre - 0.3, (theta - centre).T @ (theta - centre)
+    weight, degrees = 2.0 + n, 9.0 + n
+    scale = np.eye(d) + 0.2 + scatter + 2.0 * n / weight * np.outer(gap, gap)
+    cov = scale / (degrees - d - 1)
+    below = np.tril_indices(d)
+    off = found.draws["mu"] - (2.0 * 0.3 + n * centre) / weight
+    squares = (off[:, :, None] * off[:, None, :])[:, *below]
+    worst = st.norm.isf(size("models/laplace-exact") / (2 * 35))
+    each = (
+        (off, 0.0),
+        (found.draws["Sigma"][:, *below], cov[below]),
+        (squares, cov[below] / weight),
+    )
+    for values, expected in each:
+        error = values.std(axis=0) / np.sqrt(found.weights.efficiency * draws)
+        assert (np.abs(values.mean(axis=0) - expected) < worst * error).all()
+
+
+def test_repeated_draws_count_once() -> None:
+    """ArviZ's effective sample size of draws by uneven weights is that of the weights."""
+    rng = np.random.default_rng(2)
+    weights = rng.exponential(size=20_000)
+    weights /= weights.sum()
+    kept = _systematic(weights, 20_000, rng)
+    values = rng.standard_normal(20_000)[kept].reshape(4, -1)
+    ess = float(azs.ess(xr.DataArray(values, dims=("chain", "draw"))))
+    assert ess == pytest.approx(1 / (weights**2).sum(), rel=0.15)
+
+
+def test_standard_deviations_near_zero_are_left_to_nuts() -> None:
+    """Most proposals fall outside, so few that no tail can be told: said, no exception."""
+    problem = Problem(tasks(12, sd=0.05), 1.0, PRIORS["lkj"].settled(2), "fused")
+    z = np.random.default_rng(0).standard_normal((300, 5))
+    values = np.full(300, -np.inf)
+    values[:20] = 0.0
+    weights, quality = _weighed(values, z)
+    assert not weights.any() and not quality.good and quality.outside == pytest.approx(280 / 300)
+    found = draw_laplace(problem, 1000, seed=1, pilot=True)
+    assert found is None or not found.weights.good
+
+
 def test_auto_is_laplace_where_it_is_good_and_nuts_elsewhere() -> None:
     """The tree says which; what was asked of NUTS alone is done by NUTS."""
-    many = bm.sample_posterior(tasks(150), prior=PRIORS["lkj"], method="auto")
+    many = bm.sample_posterior(tasks(150), prior=PRIORS["lkj"])
     assert many.attrs["method"] == "laplace" and bm.trustworthy(many)
     assert "Pareto k-hat" in str(bm.trustworthy(many))
-    few = bm.sample_posterior(tasks(12, sd=0.05), prior=PRIORS["lkj"], random_seed=1, method="auto")
+    assert drawn_by(many).startswith("laplace")
+    few = bm.sample_posterior(tasks(12, sd=0.05), prior=PRIORS["lkj"], random_seed=1)
+    assert drawn_by(few).startswith("nuts, since laplace would not do (")
     assert few.attrs["method"] == "nuts" and "diverging" in few["sample_stats"]
     tried = few.attrs["laplace"]
     assert tried == "{}" or not Weights(**json.loads(tried)).good
-    told = bm.sample_posterior(tasks(150), prior=PRIORS["lkj"], tune=200, method="auto")
-    assert told.attrs["method"] == "nuts" and told.attrs["laplace"] == "not tried"
+    for asked in ({"tune": 200}, {"target_accept": 0.9}):
+        told = bm.sample_posterior(tasks(150), prior=PRIORS["lkj"], **asked)  # type: ignore[arg-type]
+        assert told.attrs["method"] == "nuts" and told.attrs["laplace"] == "not tried"
+        assert drawn_by(told) == "nuts"
 
 
 def test_laplace_that_fails_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

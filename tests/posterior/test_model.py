@@ -423,14 +423,14 @@ def test_interrupted_draws_are_not_handed_out(monkeypatch: pytest.MonkeyPatch) -
     """nutpie returns what it has when it is interrupted; a chain that is short is no chain."""
     import nutpie
 
-    from bayesmeta.posterior.nuts import draw_chain
+    from bayesmeta.posterior.quick import draw_quickly
 
     stats, prior = one_dimensional()
     problem = check_problem(stats, 0.5, prior, "fused")
     whole = nutpie.sample
     monkeypatch.setattr(nutpie, "sample", lambda made, **k: whole(made, **(k | {"draws": 20})))
     with pytest.raises(KeyboardInterrupt):
-        draw_chain(problem, draws=50, tune=50, seed=0)
+        draw_quickly(problem, draws=50, tune=50, seed=0, method="nuts")
 
 
 def test_the_likelihood_refuses_other_dimensions() -> None:
@@ -613,7 +613,7 @@ def test_a_missing_package_is_said(
     tasks: bm.TaskStatistics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which one, and what to do, wherever it is missed."""
-    from bayesmeta.posterior.nuts import draw_chain
+    from bayesmeta.posterior.quick import draw_quickly
 
     problem = check_problem(tasks, 1.0, None, "fused")
     for missing in ("pymc", "nutpie"):
@@ -624,7 +624,7 @@ def test_a_missing_package_is_said(
         with pytest.raises(bm.InputError, match=words):
             bm.sample_posterior(tasks, 1.0)
         with pytest.raises(bm.InputError, match=words):
-            draw_chain(problem, draws=10, tune=10, seed=0)
+            draw_quickly(problem, draws=10, tune=10, seed=0)
     monkeypatch.setattr("bayesmeta.posterior.model.find_spec", lambda name: None)
     with pytest.raises(bm.InputError, match="needs the package pymc"):
         bm.build_model(tasks, 1.0)
