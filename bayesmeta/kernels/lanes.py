@@ -66,6 +66,19 @@ _arithmetic(operator.mul, "fmul")
 _arithmetic(operator.truediv, "fdiv")
 
 
+def add_product(total, left, right):
+    """total + left * right, rounded once where the processor can."""
+    return total + left * right
+
+
+@_compiled(add_product, LANES, _Lanes, _Lanes, _Lanes)
+def _add_product(context, builder, sig, args):
+    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+    function = get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{WIDTH}f64")
+    total, left, right = args
+    return builder.call(function, [left, right, total])
+
+
 def pointer(array):
     """To the numbers of an array, which must outlive it: handed on without counting references."""
     return array.reshape(-1)
