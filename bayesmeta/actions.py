@@ -111,9 +111,13 @@ class UniformBall(_Law):
         return np.ascontiguousarray(out[0].T)
 
     def draw(self, rng: np.random.Generator, horizon: int) -> Array:
-        out = np.empty((self._sets(horizon), self.dim, self.count))
+        out: Array = self.space(horizon, 1)[0]
         uniform_ball(rng, self.radius, out)
         return out
+
+    def space(self, horizon: int, tasks: int) -> Array:
+        """Space for the sets of some tasks."""
+        return np.empty((tasks, self._sets(horizon), self.dim, self.count))
 
 
 @dataclass(frozen=True, eq=False)

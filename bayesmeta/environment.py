@@ -13,7 +13,8 @@ from bayesmeta.actions import ActionSet, UniformBall
 from bayesmeta.checks import Array, InputError, of_type, real, whole
 from bayesmeta.display import html_table
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.kernels.draw import best_rewards
+from bayesmeta.kernels.draw import best_of_tasks, best_rewards, tasks_of_ball
+from bayesmeta.kernels.pcg import draw_with
 from bayesmeta.theory.regime import Bounds, Regime
 from bayesmeta.units import Units
 
@@ -185,7 +186,7 @@ class TaskFamily:
 
     def draw(self, rng: np.random.Generator) -> Task:
         """One task: parameter, then noise, then actions, in that order from one generator."""
-        theta = self.prior.mean + self.prior.cholesky @ rng.standard_normal(self.dim)
+        theta = self._parameter(rng.standard_normal(self.dim))
         noise = rng.standard_normal(self.horizon)
         actions, radius = self.actions.draw(rng, self.horizon), self.actions.radius
         if actions.shape[-1] == 0:
@@ -194,6 +195,24 @@ class TaskFamily:
             best = np.empty(len(actions))
             best_rewards(actions, theta, best)
         return Task(theta, noise, actions, radius, best)
+
+    def draw_block(self, rng: np.random.Generator, size: int) -> Task:
+        """Several tasks as ``draw`` draws them one after another, with a leading axis."""
+        if not isinstance(self.actions, UniformBall):
+            drawn = [self.draw(rng) for _ in range(size)]
+            theta, noise, actions, _, best = (np.array(part) for part in zip(*drawn, strict=True))
+            return Task(theta, noise, actions, self.actions.radius, best)
+        normals, noise = np.empty((size, self.dim)), np.empty((size, self.horizon))
+        actions = self.actions.space(self.horizon, size)
+        draw_with(rng, tasks_of_ball, self.actions.radius, normals, noise, actions)
+        theta = np.array([self._parameter(row) for row in normals])
+        best = np.empty(actions.shape[:2])
+        best_of_tasks(actions, theta, best)
+        return Task(theta, noise, actions, self.actions.radius, best)
+
+    def _parameter(self, normals: Array) -> Array:
+        out: Array = self.prior.mean + self.prior.cholesky @ normals
+        return out
 
     def violations(self) -> dict[str, str]:
         """Which of Assumptions 1-3 fail, and why; empty where the theory applies."""

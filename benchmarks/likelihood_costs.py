@@ -11,7 +11,7 @@ from timing import rounds, seconds
 from bayesmeta.estimators.fit import fit_prior
 from bayesmeta.estimators.likelihood import CHUNK, evaluate, pack
 from bayesmeta.kernels.estep import estep
-from bayesmeta.kernels.lanes import Chunk, EachTask, Parameters, Sums
+from bayesmeta.kernels.layout import Chunk, EachTask, Parameters, Sums
 from bayesmeta.statistics import TaskStatistics
 
 Array = np.ndarray

@@ -28,7 +28,8 @@ from numpy_loop import play as numpy_play
 from timing import rounds, seconds
 
 from bayesmeta.agents.agent import Agent
-from bayesmeta.agents.player import Ensemble, Player
+from bayesmeta.agents.ensemble import Ensemble
+from bayesmeta.agents.player import Player
 from bayesmeta.agents.roster import FIGURE_1, ROSTER, find_agents
 from bayesmeta.environment import TaskFamily, paper_family
 from bayesmeta.runner.files import write_atomically

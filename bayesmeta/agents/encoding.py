@@ -132,7 +132,8 @@ def _policy(scheme: Scheme, **numbers: Any) -> Policy:
     whole("posterior_draws", made.posterior_draws)
     for name in ("ridge", "norm_bound", "delta"):
         number(name, getattr(made, name))
-    of_type("randomised", made.randomised, bool, "")
+    for name in ("randomised", "sobol"):
+        of_type(name, getattr(made, name), bool, "")
     return made
 
 
@@ -186,7 +187,7 @@ def _draws(
     history: History,
     priors: tuple[GaussianPrior, ...],
     centre: GaussianPrior | None,
-    point: Array | None,
+    mode: tuple[Array, Array] | None,
     status: Status,
     next_fit: int,
 ) -> Draws:
@@ -198,7 +199,9 @@ def _draws(
     if bool(priors) != (centre is not None):
         raise InputError("draws and their centre do not go together")
     made.history, made.priors, made.centre = history, list(priors), centre
-    made.point = None if point is None else np.array(array("point", point, (None,)))
+    if mode is not None:
+        mean, cov = mode
+        made.mode = array("mode", mean, (d,)), array("mode", cov, (d, d))
     made.status, made.next_fit = of_type("status", status, Status, ""), whole("next_fit", next_fit)
     return made
 

@@ -276,6 +276,22 @@ class Likelihood:
         return memory.estimate
 
 
+MANY = 2**31
+"""More tasks than any run has."""
+
+
+def lasts(learner: Learner, memory: Any) -> int:
+    """For how many tasks, the next included, a learner's estimate stays as it is, at least.
+
+    Of other learners than those named here, subclasses of them included, nothing is known.
+    """
+    if type(learner) is Given:
+        return MANY
+    if type(learner) is Likelihood and memory.estimate is not None:
+        return max(int(memory.next_fit) - int(memory.tasks), 1)
+    return 1
+
+
 class Draws:
     """The statistics of all tasks so far, and draws of the prior given the first of them."""
 
@@ -283,14 +299,14 @@ class Draws:
         self.history = History(dim)
         self.priors: list[GaussianPrior] = []
         self.centre: GaussianPrior | None = None
-        self.point: Array | None = None
+        self.mode: tuple[Array, Array] | None = None
         self.status = Status.POSTERIOR
         self.next_fit = 0
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """A posterior of (mu, Sigma) from all steps of all tasks, by MCMC.
+    """A posterior of (mu, Sigma) from all steps of all tasks, by importance weights or MCMC.
 
     Every task is played with a prior drawn from it, so that not knowing the prior makes an agent
     explore. Before any task mu is N(0, b^2 I) and the standard deviations of Sigma are
@@ -303,9 +319,11 @@ class Posterior:
         Play with the moments of the predictive distribution of theta instead: the posterior mean of
         mu, and that of Sigma plus the posterior covariance of mu.
     growth : float
-        Fits again whenever the tasks have grown by this factor, started where the last fit ended.
-    draws, tune : int
-        Of the one chain of each fit.
+        Fits again whenever the tasks have grown by this factor, from the mode of the last fit.
+    draws : int
+        Of each fit.
+    tune : int
+        Tuning draws of a chain where no mode is found; about a mode 100 do.
 
     Examples
     --------
@@ -349,8 +367,8 @@ class Posterior:
 
         history, n = memory.history, memory.history.tasks
         stats = TaskStatistics.trusted(history.gram[:n], history.moment[:n])
-        means, covs, memory.point, trusted = draw_priors(
-            stats, setting, draws=self.draws, tune=self.tune, seed=seed, start=memory.point
+        means, covs, memory.mode, trusted = draw_priors(
+            stats, setting, draws=self.draws, tune=self.tune, seed=seed, start=memory.mode
         )
         memory.status = Status.POSTERIOR if trusted else Status.DIVERGENT
         memory.priors = [GaussianPrior(mean, cov) for mean, cov in zip(means, covs, strict=True)]

@@ -9,18 +9,15 @@ import numpy as np
 
 from bayesmeta.agents import saved
 from bayesmeta.agents.agent import Agent, check_draws
-from bayesmeta.agents.learners import Finished
-from bayesmeta.agents.policies import Policy
+from bayesmeta.agents.ensemble import Ensemble
+from bayesmeta.agents.learners import MANY, Finished, Moments, lasts
 from bayesmeta.agents.restated import (
     Outcome,
-    Outcomes,
     Reach,
     choosing_inside,
     finished_outside,
-    outcomes_outside,
     own_variance,
     plan_inside,
-    task_inside,
 )
 from bayesmeta.checks import Array, InputError, array, of_type, real, renamed, whole
 from bayesmeta.environment import Setting, Task
@@ -28,7 +25,7 @@ from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.kernels import choose, play
 from bayesmeta.kernels.codes import Rule
 from bayesmeta.kernels.linalg import update_posterior
-from bayesmeta.kernels.tuples import SETTINGS, TOTALS, Agents, Belief, State, Sums, work_space
+from bayesmeta.kernels.tuples import Belief, State, Sums, work_space
 from bayesmeta.streams import stream
 
 
@@ -177,7 +174,8 @@ class Player:
         )
         if not exploring:
             self._close_opening()
-        choosing, units = choosing_inside(self._units, self._policy.choosing([step])), self._units
+        choosing, units = self._policy.choosing([step], d), self._units
+        choosing = choosing_inside(units, choosing)
         if actions is None:
             radius = self.setting.ball if units is None else units.inside(self.setting.ball, 0, 1)
             play.ball_action(choosing.scheme, radius, exploring, belief, draws, 0, work)
@@ -261,10 +259,31 @@ class Player:
             finished = Finished(*self._state.sums, steps, energy)
         else:
             finished = Finished(*self._state.opening, opening, opening_energy)
-        finished = finished_outside(self._units, finished)
+        self._observe(finished_outside(self._units, finished))
+        self._in_task = False
+
+    def _observe(self, finished: Finished) -> None:
         self._memory = self.agent.learner.observe(self._memory, finished)
         self.tasks_seen += 1
-        self._in_task = False
+
+    def _lasting(self) -> int:
+        """For how many tasks, that under way included, its prior stays or follows by moments."""
+        agent = self.agent
+        if self._units is not None:
+            return 1
+        if self.tasks_seen < self._warmup:
+            lasting = lasts(agent.warmup_prior, self._warmup_memory)
+            return min(lasting, self._warmup - self.tasks_seen)
+        if self._by_moments:
+            return MANY
+        return lasts(agent.learner, self._memory)
+
+    @property
+    def _by_moments(self) -> bool:
+        """Whether the prior of the task under way, and of those to come, is that of moments."""
+        learns = type(self.agent.learner) is Moments and self._policy.uses_prior
+        past = self.tasks_seen >= self._warmup
+        return learns and past and self._memory.state.tasks[0] >= 2
 
     def _require_task(self, call: str) -> None:
         if not self._in_task:
@@ -291,83 +310,3 @@ class Player:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_alone": None}
-
-
-class Ensemble:
-    """Players that meet the same drawn tasks, played in one call of the kernel."""
-
-    def __init__(self, players: list[Player]) -> None:
-        self._players, setting = players, players[0].setting
-        self._units = setting.units
-        if any(player.setting.units != self._units for player in players):
-            raise InputError("players of one ensemble must be told the same setting")
-        count, d, horizon = len(players), setting.dim, setting.horizon
-        self._policies: list[Policy | None] = [None] * count
-        self._own = [np.empty(0)] * count
-        self._agents = Agents(
-            settings=np.zeros(count, dtype=SETTINGS),
-            quantiles=np.empty((count, horizon)),
-            normals=np.empty(0),
-            mean=np.empty((count, d)),
-            root=np.empty((count, d, d)),
-            gram=np.zeros((count, d, d)),
-            moment=np.zeros((count, d)),
-            opening_gram=np.zeros((count, d, d)),
-            opening_moment=np.zeros((count, d)),
-            chosen=np.empty((count, horizon), dtype=np.int64),
-            taken=np.empty((count, horizon, d)),
-            rewards=np.empty((count, horizon)),
-            totals=np.empty(count, dtype=TOTALS),
-        )
-        for i, player in enumerate(players):
-            self._share(i, player)
-
-    def _share(self, i: int, player: Player) -> None:
-        """Lay out a player's numbers, and let it keep its state in the arrays of the kernel."""
-        agents, variance = self._agents, player._state.belief.variance
-        numbers = {**player._plan._asdict(), "keep": player._keep, "variance": variance}
-        for name, value in numbers.items():
-            agents.settings[name][i] = value
-        player._adopt(
-            State(
-                Belief(agents.mean[i], agents.root[i], variance),
-                Sums(agents.gram[i], agents.moment[i]),
-                Sums(agents.opening_gram[i], agents.opening_moment[i]),
-            )
-        )
-
-    def play(self, task: Task) -> Outcomes:
-        """Play a task that every player has started."""
-        for i, player in enumerate(self._players):
-            if player._policy is not self._policies[i]:
-                self._settle(i, player._policy)
-        for player, own in zip(self._players, self._own, strict=True):
-            player._rng.standard_normal(out=own)
-        agents = self._agents
-        play.play_all(agents, task_inside(self._units, task))
-        for player, numbers in zip(self._players, agents.totals.tolist(), strict=True):
-            _, _, opening, energy, opening_energy = numbers
-            player._finish(player.setting.horizon, energy, opening, opening_energy)
-        totals = agents.totals
-        done = Outcomes(
-            totals["regret"], totals["explored"], agents.chosen, agents.taken, agents.rewards
-        )
-        return outcomes_outside(self._units, done)
-
-    def _settle(self, agent: int, policy: Policy) -> None:
-        """Note the policy a player has come to, and lay out the normals anew."""
-        setting = self._players[agent].setting
-        self._policies[agent] = policy
-        settings = self._agents.settings
-        choosing = choosing_inside(self._units, policy.choosing(range(setting.horizon)))
-        self._agents.quantiles[agent] = choosing.quantiles
-        for name in choosing._fields:
-            if name != "quantiles":
-                settings[name][agent] = getattr(choosing, name)
-        settings["width"][agent] = self._players[agent]._normals()
-        sizes = settings["width"] * setting.horizon
-        ends = np.cumsum(sizes)
-        settings["start"] = ends - sizes
-        normals = np.empty(int(ends[-1]))
-        self._agents = self._agents._replace(normals=normals)
-        self._own = [normals[end - size : end] for end, size in zip(ends, sizes, strict=True)]

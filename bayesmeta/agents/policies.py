@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -10,7 +11,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from bayesmeta.checks import InputError, real, whole
+from bayesmeta.checks import Array, InputError, real, whole
 from bayesmeta.display import other_than_default
 from bayesmeta.environment import Setting
 from bayesmeta.gaussian import GaussianPrior
@@ -33,6 +34,8 @@ class Policy:
         Of frequentist schemes: V = ridge I at the start, |theta| <= norm_bound, level 1 - delta.
     randomised : bool
         Whether ``frequentist_ids`` randomises over two actions.
+    sobol : bool
+        Whether the draws of ``v_ids`` are shifted Sobol points in antithetic pairs.
 
     Examples
     --------
@@ -46,6 +49,7 @@ class Policy:
     norm_bound: float = 0.0
     delta: float = 0.05
     randomised: bool = False
+    sobol: bool = False
 
     def __repr__(self) -> str:
         return f"{self.scheme.name.lower()}({other_than_default(self, 'scheme')})"
@@ -74,9 +78,10 @@ class Policy:
         on the whole ball, where exploring takes a direction as well: there it is one more.
         """
         randomised = self.randomised or self.scheme is Scheme.V_IDS
-        return max(self.posterior_draws * dim + randomised, dim + 1 if ball else 1)
+        vectors = 1 if self.sobol else self.posterior_draws  # Sobol points share one shift
+        return max(vectors * dim + randomised, dim + 1 if ball else 1)
 
-    def choosing(self, steps: Iterable[int]) -> Choosing:
+    def choosing(self, steps: Iterable[int], dim: int) -> Choosing:
         """The policy as the kernels take it, for these steps (from 0) of a task."""
         return Choosing(
             scheme=int(self.scheme),
@@ -85,7 +90,12 @@ class Policy:
             norm_bound=self.norm_bound,
             delta=self.delta,
             randomised=self.randomised,
+            points=self.points(dim).flatten(),
         )
+
+    def points(self, dim: int) -> Array:
+        """Of the unit cube, one for each antithetic pair of posterior draws; none without Sobol."""
+        return sobol_points(self.posterior_draws // 2, dim) if self.sobol else np.empty((0, dim))
 
     def quantile(self, step: int) -> float:
         """The width of Bayes-UCB at step t = ``step`` + 1: the normal quantile of 1 - 1/(t + 1)."""
@@ -103,6 +113,18 @@ class Policy:
 @cache
 def _quantile(step: int) -> float:
     return NormalDist().inv_cdf(1 - 1 / (step + 2))
+
+
+@cache
+def sobol_points(count: int, dim: int) -> Array:
+    """The first points of Sobol's sequence, (count, dim)."""
+    from scipy.stats import qmc
+
+    with warnings.catch_warnings():  # of a count that is no power of two: the shift is uniform
+        warnings.simplefilter("ignore", UserWarning)
+        points: Array = qmc.Sobol(dim, scramble=False).random(count)
+    points.setflags(write=False)
+    return points
 
 
 def thompson() -> Policy:
@@ -138,20 +160,27 @@ def bayes_ucb() -> Policy:
     return Policy(Scheme.BAYES_UCB)
 
 
-def v_ids(draws: int = 100) -> Policy:
+def v_ids(draws: int = 100, *, sobol: bool = False) -> Policy:
     """Variance-based Information Directed Sampling (Russo and Van Roy) from posterior draws.
 
     Parameters
     ----------
     draws
         Posterior draws a step (M), at least two.
+    sobol
+        Whether the draws of a step are antithetic pairs of Sobol points, shifted at random: each is
+        a draw from the posterior as before, but together they cover it evenly, so that fewer will
+        do. ``draws`` must be even, at best a power of two.
 
     Examples
     --------
     >>> bm.agents.v_ids(draws=50).posterior_draws
     50
     """
-    return Policy(Scheme.V_IDS, whole("draws", draws, least=2))
+    whole("draws", draws, least=2)
+    if sobol and draws % 2:
+        raise InputError(f"draws come in pairs with sobol, got {draws}; give an even number")
+    return Policy(Scheme.V_IDS, draws, sobol=bool(sobol))
 
 
 def oful(norm_bound: float, *, delta: float = 0.05, ridge: float = 1.0) -> Policy:

@@ -144,7 +144,10 @@ def choose(
 ) -> int:
     """The index of the action a policy takes, given the posterior."""
     d = len(mean)
-    normals = draws[: policy.posterior_draws * d].reshape(-1, d)
+    vectors = 1 if policy.sobol else policy.posterior_draws
+    normals = draws[: vectors * d].reshape(-1, d)
+    if policy.sobol:
+        normals = shifted_normals(policy.points(d), normals[0])
     widths = np.sqrt(np.einsum("ki,ij,kj->k", actions, cov, actions).clip(min=0))
     if policy.scheme is Scheme.THOMPSON:
         return int(np.argmax(actions @ (mean + root(cov) @ normals[0])))
@@ -168,6 +171,14 @@ def choose(
     if policy.randomised:
         return two_point(gap, information, uniform)
     return best_single(gap, information)
+
+
+def shifted_normals(points: Array, shift: Array) -> Array:
+    """Antithetic pairs of normals, from points of the cube shifted by one uniform vector."""
+    normal = NormalDist()
+    moved = (points + [normal.cdf(z) for z in shift.tolist()]) % 1.0
+    pairs = [[z, -z] for z in np.vectorize(normal.inv_cdf)(moved)]
+    return np.array(pairs).reshape(-1, len(shift))
 
 
 def v_ids(actions: Array, samples: Array, uniform: float) -> int:

@@ -76,12 +76,23 @@ class Reach(NamedTuple):
 
     def check_prior(self, prior: GaussianPrior) -> None:
         """Refuse a prior far beyond what the setting says."""
-        size = float(prior.cov.trace() + prior.mean @ prior.mean)
+        self.check_moments(prior.mean, prior.cov)
+
+    def check_moments(self, mean: Array, cov: Array) -> None:
+        """The same of its mean and covariance."""
+        size = float(cov.trace() + mean @ mean)
         if not size <= self.square:
             raise InputError(
                 f"the prior of the next task reaches {math.sqrt(size) if size > 0 else size:.3g}, "
                 "far beyond the bounds that the setting tells; correct them, or choose other units"
             )
+
+    def check_learned(self, means: Array, covs: Array) -> None:
+        """The same of several."""
+        sizes = np.trace(covs, axis1=1, axis2=2) + (means * means).sum(axis=1)
+        if not (sizes <= 0.5 * self.square).all():
+            for mean, cov in zip(means, covs, strict=True):
+                self.check_moments(mean, cov)
 
     def check_actions(self, largest: float) -> None:
         """Refuse actions far beyond the radius, or so small that their squares are 0."""

@@ -63,11 +63,15 @@ def add(commands: Subparsers) -> None:
     )
     for name, default, text in (
         ("draws", 1000, "of each chain"),
-        ("tune", 500, "draws before them"),
+        ("tune", None, "draws before them, by default as many as are needed"),
         ("chains", 4, "how many, side by side"),
     ):
         sample.add_argument(
-            f"--{name}", type=int, default=default, metavar="K", help=f"{text} (%(default)s)"
+            f"--{name}",
+            type=int,
+            default=default,
+            metavar="K",
+            help=text if default is None else f"{text} (%(default)s)",
         )
     sample.add_argument(
         "--seed",
@@ -77,6 +81,13 @@ def add(commands: Subparsers) -> None:
         default=0,
         metavar="S",
         help="of the draws (%(default)s)",
+    )
+    sample.add_argument(
+        "--method",
+        choices=("auto", "nuts", "laplace"),
+        default="auto",
+        help="nuts; laplace, quick where tasks are many; auto: laplace where its weights pass "
+        "every check and neither --tune nor --target-accept is given, else nuts (%(default)s)",
     )
     sample.add_argument(
         "--target-accept",
@@ -134,7 +145,12 @@ def _sample(options: argparse.Namespace) -> int:
         say_alike(stats)
         if notes.conflict:
             print(f"bayesmeta: {visible(notes.conflict)}", file=sys.stderr)
-        tree = _draw(stats, noise, prior, settings | {"progressbar": not options.json})
+        tree = _draw(
+            stats,
+            noise,
+            prior,
+            settings | {"method": options.method, "progressbar": not options.json},
+        )
         text = (_json if options.json else _tables)(tree, places, notes)
     _write(tree, places, text)
     return 0 if tree.attrs["trusted"] else 1

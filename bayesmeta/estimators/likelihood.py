@@ -16,7 +16,7 @@ from threadpoolctl import ThreadpoolController
 
 from bayesmeta.checks import Array
 from bayesmeta.kernels.estep import INFLATED, Inverted, Moved, estep, inverted, second_pass
-from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Parameters, Sums
+from bayesmeta.kernels.layout import LANES, Chunk, EachTask, Parameters, Sums
 from bayesmeta.kernels.profile import Best, Profile, at_best, best_mean, profile
 from bayesmeta.statistics import TaskStatistics
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesmeta.kernels.jit import kernel
-from bayesmeta.kernels.lanes import EachTask, Parameters
+from bayesmeta.kernels.layout import EachTask, Parameters
 from bayesmeta.kernels.profile import profile
 
 

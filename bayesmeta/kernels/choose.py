@@ -15,6 +15,7 @@ import numpy as np
 
 from bayesmeta.kernels.codes import Scheme
 from bayesmeta.kernels.jit import inlined, kernel
+from bayesmeta.kernels.points import shifted_normals
 
 
 @kernel
@@ -156,6 +157,42 @@ def smallest_ratio(gap, information):
 
 
 @kernel
+def pareto_front(gap, information, first):
+    """The actions that no other is better than, in order.
+
+    One with a larger gap and no more information than another, or less information and no smaller
+    gap, is in no law that minimises (E gap)^2 / E information: giving its weight to the other
+    lowers the ratio. (Rounding may see them as equal where that weight is next to 0.) Action
+    ``first`` comes before all others, since it leaves few of them.
+    """
+    count = gap.shape[0]
+    found = np.empty(count, dtype=np.int64)
+    size = 0
+    for k in range(count):
+        if not _better(gap, information, first, k):
+            found[size] = k
+            size += 1
+    kept = 0
+    beaten = np.zeros(size, dtype=np.bool_)
+    for a in range(size):
+        for b in range(size):
+            beaten[a] |= _better(gap, information, found[b], found[a])
+    for a in range(size):
+        if not beaten[a]:
+            found[kept] = found[a]
+            kept += 1
+    return found[:kept]
+
+
+@kernel
+def _better(gap, information, one, other):
+    """Whether an action has the smaller gap or the more information, and neither is worse."""
+    if gap[one] > gap[other] or information[one] < information[other]:
+        return False
+    return gap[one] < gap[other] or information[one] > information[other]
+
+
+@kernel
 def two_point(gap, information, u):
     """Sample the law on actions that minimises (E gap)^2 / E information.
 
@@ -168,9 +205,10 @@ def two_point(gap, information, u):
     if not (gap[first] > 0.0 and information[first] > 0.0):
         return first
     lowest = gap[first] * gap[first] / information[first]
-    count = gap.shape[0]
-    for i in range(count):
-        for j in range(i + 1, count):
+    front = pareto_front(gap, information, first)
+    for a in range(front.shape[0]):
+        for b in range(a + 1, front.shape[0]):
+            i, j = front[a], front[b]
             dg = gap[i] - gap[j]
             di = information[i] - information[j]
             if dg == 0.0 or di == 0.0:
@@ -189,21 +227,25 @@ def two_point(gap, information, u):
 
 
 @kernel
-def v_ids(belief, actions, row, draws, step, work):
+def v_ids(points, belief, actions, row, draws, step, work):
     """Variance-based IDS of Russo and Van Roy from M posterior draws.
 
     gap_a = E max_b b' theta - a' E theta and v_a = sum_b p(b) (a' (E[theta | b best] - E theta))^2,
-    all expectations over the draws.
+    all expectations over the draws. Where there are ``points``, they are ``shifted_normals``.
     """
     _, d, count = actions.shape
+    normals, at = draws, step
     size = (draws.shape[1] - 1) // d
+    if points.shape[0] > 0:
+        normals, at = shifted_normals(points, d, draws, step), 0
+        size = 2 * points.shape[0] // d
     mean, root, sample, scores = belief.mean, belief.root, work.sample, work.scores
     times_best = np.zeros(count)
     sums = np.zeros((count, d))
     centre = np.zeros(d)
     highest = 0.0
     for m in range(size):
-        posterior_draw(mean, root, draws, step, m * d, sample)
+        posterior_draw(mean, root, normals, at, m * d, sample)
         k = best_action(actions, row, sample, scores)
         highest += scores[k]
         times_best[k] += 1.0
@@ -271,5 +313,5 @@ def choose(choosing, belief, actions, draws, step, work):
         width = confidence_width(choosing, belief)
         return optimistic(belief, actions, row, width, work.scores)
     if choosing.scheme == Scheme.V_IDS:
-        return v_ids(belief, actions, row, draws, step, work)
+        return v_ids(choosing.points, belief, actions, row, draws, step, work)
     return frequentist_ids(choosing, belief, actions, row, uniform(draws, step), work.scores)

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesmeta.kernels.estep import estep, estep_value
 from bayesmeta.kernels.jit import inlined, kernel
-from bayesmeta.kernels.lanes import EachTask, Parameters
+from bayesmeta.kernels.layout import EachTask, Parameters
 
 _LOG_2PI = math.log(2 * math.pi)
 

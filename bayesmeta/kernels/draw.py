@@ -1,4 +1,4 @@
-"""Drawing a task's action sets with a NumPy Generator inside numba."""
+"""Drawing tasks and their action sets; ``pcg`` says what a source of random numbers is."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import math
 import numpy as np
 
 from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.pcg import fill_exponentials, fill_normals
 
 
 @kernel
-def uniform_ball(rng, radius, out):
+def uniform_ball(source, radius, out):
     """Fill ``out`` (steps, d, K) with actions uniform in the ball of the given radius.
 
     A point uniform on the sphere in d + 2 dimensions has its first d coordinates uniform in the
     unit ball; the two left out enter only by their squared length, an exponential variable.
     """
     steps, d, count = out.shape
-    flat = out.reshape(-1)
-    for n in range(flat.shape[0]):
-        flat[n] = rng.standard_normal()
+    fill_normals(source, out.reshape(-1))
     scale = np.empty(count)
     for t in range(steps):
+        fill_exponentials(source, scale)
         for k in range(count):
-            scale[k] = 2.0 * rng.standard_exponential()
+            scale[k] *= 2.0
         for i in range(d):
             for k in range(count):
                 scale[k] += out[t, i, k] * out[t, i, k]
@@ -49,3 +49,19 @@ def best_rewards(actions, theta, best):
         for k in range(1, count):
             highest = max(highest, values[k])
         best[t] = highest
+
+
+@kernel
+def tasks_of_ball(source, radius, normals, noise, actions):
+    """Draw what tasks with actions from the ball need, one task after another."""
+    for n in range(normals.shape[0]):
+        fill_normals(source, normals[n])
+        fill_normals(source, noise[n])
+        uniform_ball(source, radius, actions[n])
+
+
+@kernel
+def best_of_tasks(actions, thetas, best):
+    """``best_rewards`` of one task after another."""
+    for n in range(thetas.shape[0]):
+        best_rewards(actions[n], thetas[n], best[n])

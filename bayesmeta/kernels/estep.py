@@ -19,8 +19,13 @@ from bayesmeta.kernels.general import (
     residuals,
 )
 from bayesmeta.kernels.jit import kernel
-from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Lanes, Parameters, Sums
+from bayesmeta.kernels.lanes import WIDTH
+from bayesmeta.kernels.layout import LANES, Chunk, EachTask, Lanes, Parameters, Sums
 from bayesmeta.kernels.regular import add_inverse, factorise_sum
+from bayesmeta.kernels.wide import add_inverse_many, factorise_many
+
+MANY = 12
+"""Features from which on ``wide`` is quicker than ``regular``."""
 
 INFLATED = 1e2
 """A gram V is well conditioned where no V_ii (V^-1)_ii is larger: V^-1 then lacks two digits at
@@ -48,14 +53,14 @@ def _space(d):
 
 
 @kernel
-def _no_sums(d):
+def _no_sums(d, lanes):
     p = d * (d + 1) // 2
     return Sums(
-        logs=np.zeros(LANES),
-        quad=np.zeros(LANES),
-        scores=np.zeros((d, LANES)),
-        squares=np.zeros((p, LANES)),
-        weights=np.zeros((p, LANES)),
+        logs=np.zeros(lanes),
+        quad=np.zeros(lanes),
+        scores=np.zeros((d, lanes)),
+        squares=np.zeros((p, lanes)),
+        weights=np.zeros((p, lanes)),
     )
 
 
@@ -79,7 +84,10 @@ def _by_inverse(chunk, at, cov, first, lanes):
     present, least, logs, quad = lanes.present, lanes.least, lanes.logs, lanes.quad
     good = first < chunk.inverses.shape[1]
     if good:
-        factorise_sum(chunk, at, cov, first, lanes)
+        if at.mean.shape[0] < MANY:
+            factorise_sum(chunk, at, cov, first, lanes)
+        else:
+            factorise_many(chunk, at, cov, first, lanes)
         for k in range(LANES):
             here = first + k < chunk.regular
             present[k] = 1.0 if here else 0.0
@@ -99,10 +107,14 @@ def estep(chunk, at, each):
     becomes vector instructions.
     """
     d, n = chunk.moments.shape
-    lanes, cov, sums = _space(d), covariance(at.root), _no_sums(d)
+    lanes, cov = _space(d), covariance(at.root)
+    sums, wide = _no_sums(d, LANES), _no_sums(d, WIDTH)
     for first in range(0, n, LANES):
         if _by_inverse(chunk, at, cov, first, lanes):
-            add_inverse(at, first, lanes, sums, each)
+            if d < MANY:
+                add_inverse(at, first, lanes, sums, each)
+            else:
+                add_inverse_many(at, first, lanes, wide, each)
         else:
             residuals(chunk, at, first, lanes)
             inner_matrix(chunk, at, first, lanes)
@@ -115,9 +127,9 @@ def estep(chunk, at, each):
     return Sums(
         sums.logs.sum(),
         sums.quad.sum(),
-        sums.scores.sum(axis=1),
-        sums.squares.sum(axis=1),
-        sums.weights.sum(axis=1),
+        sums.scores.sum(axis=1) + wide.scores.sum(axis=1),
+        sums.squares.sum(axis=1) + wide.squares.sum(axis=1),
+        sums.weights.sum(axis=1) + wide.weights.sum(axis=1),
     )
 
 
@@ -169,7 +181,7 @@ def inverted(gram, moment):
     # S is V where Sigma is 0 and V stands in for its inverse
     at = Parameters(np.zeros(d), np.zeros((d, d)), 1.0)
     chunk = Chunk(grams, moments, zeros, grams, moments, zeros, zeros, n)
-    lanes, sums = _space(d), _no_sums(d)
+    lanes, sums = _space(d), _no_sums(d, LANES)
     lanes.present[:] = 1.0
     for first in range(0, n, LANES):
         factorise_sum(chunk, at, at.root, first, lanes)

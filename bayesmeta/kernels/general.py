@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 
 from bayesmeta.kernels.jit import kernel
-from bayesmeta.kernels.lanes import LANES
+from bayesmeta.kernels.layout import LANES
 
 
 @kernel

@@ -1,71 +1,186 @@
-"""Statistics of tasks side by side, and what the kernels of the likelihood make of them.
+"""Four numbers at once: what agents do alike is done for four of them by one instruction.
 
-Arrays hold tasks along their last axis, matrices as their lower triangles row by row, so that the
-innermost loops run over neighbouring tasks and become vector instructions.
+A value of type ``LANES`` is a vector of ``WIDTH`` numbers. Every operation acts on each number as
+it would alone, so that an agent's results have the same bits whichever agents play beside it. In
+plain Python the functions below do the same with arrays; compiled, they are what follows each.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Callable
+from typing import Any
 
-LANES = 64
-"""Tasks handled together; arrays are padded with empty tasks, which add nothing, to a multiple."""
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.core.cgutils import get_or_insert_function
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, overload, register_model
 
-
-class Chunk(NamedTuple):
-    """Statistics of n tasks: grams (p, n), moments (d, n), sums of squared rewards (n,).
-
-    The first r of them, whose grams V are well conditioned, come with V^-1 (p, r), least squares
-    (d, r), what these leave of the sums of squares (r,), and log|V| (r,); ``regular`` says how many
-    of the r are tasks, the others being empty.
-    """
-
-    grams: Any
-    moments: Any
-    energy: Any
-    inverses: Any
-    estimates: Any
-    residuals: Any
-    logs: Any
-    regular: Any
+WIDTH = 4
+in_llvm: Any = intrinsic
+"""Numba's, as it is called: with one argument fewer than it is defined with."""
 
 
-class Parameters(NamedTuple):
-    """Where the likelihood is asked for: mu, the lower root L of Sigma, and tau = 1 / sigma^2."""
-
-    mean: Any
-    root: Any
-    tau: Any
+class _Lanes(types.Type):
+    def __init__(self) -> None:
+        super().__init__(name="lanes")
 
 
-class EachTask(NamedTuple):
-    """s (d, n) and W (p, n) of every task; arrays without entries where they are not wanted."""
-
-    scores: Any
-    weights: Any
+LANES = _Lanes()
+_VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
+_INDEX = ir.IntType(64)
 
 
-class Sums(NamedTuple):
-    """Sums over tasks of log|M|, the quadratic form, s, s s' and W (lower triangles)."""
-
-    logs: Any
-    quad: Any
-    scores: Any
-    squares: Any
-    weights: Any
+@register_model(_Lanes)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR)
 
 
-class Lanes(NamedTuple):
-    """Space for ``LANES`` tasks, in the symbols of the first lines of ``general``."""
+def _compiled(function: Any, result: Any, *arguments: Any) -> Callable[[Any], Any]:
+    """Say what a call of ``function`` with such arguments becomes in a kernel."""
 
-    acc: Any
-    pivots: Any
-    logs: Any
-    quad: Any
-    least: Any
-    present: Any
-    w: Any
-    y: Any
-    s: Any
-    x: Any
-    m: Any
+    class Template(AbstractTemplate):
+        def generic(self, args: Any, kws: Any) -> Any:
+            same = len(args) == len(arguments)
+            if same and all(map(isinstance, args, arguments)):
+                return signature(result, *args)
+            return None
+
+    infer_global(function)(Template)
+    register: Callable[[Any], Any] = lower_builtin(function, *arguments)
+    return register
+
+
+def _arithmetic(function: Any, instruction: str) -> None:
+    @_compiled(function, LANES, _Lanes, _Lanes)
+    def code(context, builder, sig, args):
+        return getattr(builder, instruction)(*args)
+
+
+_arithmetic(operator.add, "fadd")
+_arithmetic(operator.sub, "fsub")
+_arithmetic(operator.mul, "fmul")
+_arithmetic(operator.truediv, "fdiv")
+
+
+def add_product(total, left, right):
+    """total + left * right, rounded once where the processor can."""
+    return total + left * right
+
+
+@_compiled(add_product, LANES, _Lanes, _Lanes, _Lanes)
+def _add_product(context, builder, sig, args):
+    kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
+    function = get_or_insert_function(builder.module, kind, f"llvm.fmuladd.v{WIDTH}f64")
+    total, left, right = args
+    return builder.call(function, [left, right, total])
+
+
+def pointer(array):
+    """To the numbers of an array, which must outlive it: handed on without counting references."""
+    return array.reshape(-1)
+
+
+@in_llvm
+def _pointer(typing, array):  # pragma: no cover - compiled
+    def code(context, builder, sig, args):
+        return context.make_array(sig.args[0])(context, builder, args[0]).data
+
+    return types.CPointer(array.dtype)(array), code
+
+
+@overload(pointer)
+def _pointer_of(array):
+    return lambda array: _pointer(array)
+
+
+def _place(builder, data, base, slot):
+    first = builder.add(base, builder.mul(slot, ir.Constant(_INDEX, WIDTH)))
+    return builder.bitcast(builder.gep(data, [first]), _VECTOR.as_pointer())
+
+
+def load(array, base, slot):
+    """The numbers of slot ``slot`` of those that start at ``base`` of a pointer's."""
+    first = base + WIDTH * slot
+    return array[first : first + WIDTH].copy()
+
+
+@_compiled(load, LANES, types.CPointer, types.Integer, types.Integer)
+def _load(context, builder, sig, args):
+    return builder.load(_place(builder, *args), align=8)
+
+
+def store(array, base, slot, value):
+    """Write them."""
+    first = base + WIDTH * slot
+    array[first : first + WIDTH] = value
+
+
+@_compiled(store, types.void, types.CPointer, types.Integer, types.Integer, _Lanes)
+def _store(context, builder, sig, args):
+    builder.store(args[3], _place(builder, *args[:3]), align=8)
+    return context.get_dummy_value()
+
+
+def spread(value):
+    """The same number in every lane."""
+    return np.full(WIDTH, value)
+
+
+@_compiled(spread, LANES, types.Float)
+def _spread(context, builder, sig, args):
+    empty = ir.Constant(_VECTOR, ir.Undefined)
+    one = builder.insert_element(empty, args[0], ir.Constant(_INDEX, 0))
+    return builder.shuffle_vector(
+        one, empty, ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), None)
+    )
+
+
+def square_root(value):
+    """Of every number."""
+    return np.sqrt(value)
+
+
+@_compiled(square_root, LANES, _Lanes)
+def _square_root(context, builder, sig, args):
+    kind = ir.FunctionType(_VECTOR, [_VECTOR])
+    function = get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{WIDTH}f64")
+    return builder.call(function, args)
+
+
+def where_greater(left, right, then, otherwise):
+    """``then`` in lanes where left > right, ``otherwise`` in the others."""
+    return np.where(left > right, then, otherwise)
+
+
+@_compiled(where_greater, LANES, _Lanes, _Lanes, _Lanes, _Lanes)
+def _where_greater(context, builder, sig, args):
+    return builder.select(builder.fcmp_ordered(">", *args[:2]), *args[2:])
+
+
+def gather(array, first, second, third, fourth):
+    """The numbers at four places of a pointer's."""
+    return array[[first, second, third, fourth]]
+
+
+@_compiled(gather, LANES, types.CPointer, *[types.Integer] * WIDTH)
+def _gather(context, builder, sig, args):
+    data = args[0]
+    out = ir.Constant(_VECTOR, ir.Undefined)
+    for lane, index in enumerate(args[1:]):
+        number = builder.load(builder.gep(data, [index]))
+        out = builder.insert_element(out, number, ir.Constant(_INDEX, lane))
+    return out
+
+
+def number_of(value, lane):
+    """The number of one lane."""
+    return value[lane]
+
+
+@_compiled(number_of, types.float64, _Lanes, types.Integer)
+def _number_of(context, builder, sig, args):
+    return builder.extract_element(*args)

@@ -1,4 +1,4 @@
-"""Algorithm 1: one task of one agent, with all its randomness drawn beforehand.
+"""Algorithm 1: one task, with all its randomness drawn beforehand.
 
 What runs at every step takes bare arrays: taking an array out of a tuple counts references, and
 would cost half as much as the step.
@@ -10,21 +10,27 @@ import math
 
 import numpy as np
 
-from bayesmeta.kernels.choose import best_action, choose, explore, posterior_draw, uniform
+from bayesmeta.kernels.choose import choose, explore, posterior_draw, uniform
 from bayesmeta.kernels.codes import Rule, Scheme
-from bayesmeta.kernels.jit import kernel
-from bayesmeta.kernels.linalg import has_full_rank, smallest_eigenvalue_at_least, update_posterior
-from bayesmeta.kernels.tuples import (
-    Belief,
-    Choosing,
-    Conduct,
-    Plan,
-    State,
-    Sums,
-    Totals,
-    Trace,
-    Work,
+from bayesmeta.kernels.group import (
+    COUNTS,
+    ENERGY,
+    MEAN,
+    REGRET,
+    VARIANCE,
+    action_slot,
+    fetch,
+    gram_slot,
+    moment_slot,
+    root_slot,
+    slots,
+    take,
+    thompson,
 )
+from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.lanes import WIDTH, number_of, pointer
+from bayesmeta.kernels.linalg import has_full_rank, smallest_eigenvalue_at_least
+from bayesmeta.kernels.tuples import Belief, Choosing, Plan, work_space
 
 
 @kernel
@@ -97,90 +103,186 @@ def ball_action(scheme, radius, exploring, belief, draws, step, work):
 
 
 @kernel
-def play(conduct, task, draws, state, trace):
-    """Play one task: ``Totals``.
-
-    ``task`` is an ``environment.Task``; row t of ``draws`` holds the normals of step t. The belief
-    of ``state`` enters as the prior and leaves as the posterior; sums and ``trace`` are written.
-    """
-    choosing, plan, keep = conduct
-    (mean, root, variance), (gram, moment), opening = state
-    chosen, taken, rewards = trace
-    theta, noise, actions, radius, best = task
-    sets, d, count = actions.shape
-    scores, sample, action = np.empty(count), np.empty(d), np.empty(d)
-    left, gain, square = np.empty(d), np.empty(d), np.empty((d, d))
-    work = Work(scores, sample, action, left, gain, square)
-    gram[:], moment[:] = 0.0, 0.0
-    sd = math.sqrt(variance)
-    regret, energy, opening_energy = 0.0, 0.0, 0.0
-    length, explored = 0, 0
-    started, may_explore = True, plan.rule != Rule.NONE
-    horizon = noise.shape[0]
-    for step in range(horizon):
-        row = min(step, sets - 1)
-        exploring = may_explore and explores(plan, step, started, gram, variance, square)
-        if exploring:
-            explored += 1
-        elif started:
-            started, may_explore = False, plan.rule == Rule.RESCUE
-            length, opening_energy = step, energy
-            opening.gram[:], opening.moment[:] = gram, moment
-        if count == 0:
-            ball_action(choosing.scheme, radius, exploring, state.belief, draws, step, work)
-        else:
-            if exploring:
-                k = explore(draws, step, count)
-            elif choosing.scheme == Scheme.THOMPSON:
-                # as ``choose`` does, spared the call: it is too large to be inlined
-                posterior_draw(mean, root, draws, step, 0, sample)
-                k = best_action(actions, row, sample, scores)
-            else:
-                k = choose(choosing, state.belief, actions, draws, step, work)
-            chosen[step] = k
-            for i in range(d):
-                action[i] = actions[row, i, k]
-        value = 0.0
-        for i in range(d):
-            value += theta[i] * action[i]
-            taken[step, i] = action[i]
-        reward = value + sd * noise[step]
-        regret += best[row] - value
-        energy += reward * reward
-        rewards[step] = reward
-        if keep or started:
-            accumulate(action, reward, gram, moment)
-        update_posterior(mean, root, action, reward, variance, left, gain)
-    if started:
-        length, opening_energy = horizon, energy
-        opening.gram[:], opening.moment[:] = gram, moment
-    mirror(gram)
-    mirror(opening.gram)
-    return Totals(regret, explored, length, energy, opening_energy)
+def _matrix_of(group, base, slot, lane, out):
+    """Copy a lane's matrix, and its mirror image, to an array of its own."""
+    d = out.shape[0]
+    for i in range(d):
+        for j in range(i, d):
+            out[i, j] = out[j, i] = group[base + WIDTH * (slot + i * d + j) + lane]
 
 
 @kernel
-def play_all(agents, task):
-    """Play one task with several agents, one after another, in one call.
+def _vector_of(group, base, slot, lane, out):
+    for i in range(out.shape[0]):
+        out[i] = group[base + WIDTH * (slot + i) + lane]
 
-    Coming back to Python between agents would cost as much as playing them.
+
+@kernel
+def _root_of(group, base, lane, out):
+    """Copy a lane's root to an array of its own, whose lower triangle is 0."""
+    d = out.shape[0]
+    for i in range(d):
+        for j in range(i, d):
+            out[i, j] = group[base + WIDTH * (root_slot(d) + i * d + j) + lane]
+
+
+@kernel
+def _enter(agents, group):
+    """Bring the agents' priors to their lanes; lanes left over hold numbers that do no harm."""
+    number, d = agents.mean.shape
+    group[:] = 0.0
+    size = WIDTH * slots(d)
+    for lane in range(group.shape[0] // size * WIDTH):
+        place = lane // WIDTH * size + lane % WIDTH
+        group[place + WIDTH * VARIANCE] = 1.0
+        if lane < number:
+            group[place + WIDTH * VARIANCE] = agents.settings[lane].variance
+            group[place + WIDTH * COUNTS] = 1.0
+            for i in range(d):
+                group[place + WIDTH * (MEAN + i)] = agents.mean[lane, i]
+                for j in range(i, d):
+                    group[place + WIDTH * (root_slot(d) + i * d + j)] = agents.root[lane, i, j]
+
+
+@kernel
+def _close_opening(agents, agent, group, base, lane, step):
+    """The opening exploration has ended after ``step`` steps."""
+    d = agents.mean.shape[1]
+    totals = agents.totals[agent]
+    totals.opening, totals.opening_energy = step, group[base + WIDTH * ENERGY + lane]
+    _matrix_of(group, base, gram_slot(d), lane, agents.opening_gram[agent])
+    _vector_of(group, base, moment_slot(d), lane, agents.opening_moment[agent])
+
+
+@kernel
+def _leave(agents, agent, group, base, lane):
+    """Bring posterior and sums of a lane back to its agent."""
+    d = agents.mean.shape[1]
+    totals = agents.totals[agent]
+    totals.regret = group[base + WIDTH * REGRET + lane]
+    totals.energy = group[base + WIDTH * ENERGY + lane]
+    _vector_of(group, base, MEAN, lane, agents.mean[agent])
+    _root_of(group, base, lane, agents.root[agent])
+    _matrix_of(group, base, gram_slot(d), lane, agents.gram[agent])
+    _vector_of(group, base, moment_slot(d), lane, agents.moment[agent])
+
+
+@kernel
+def _alone(agents, agent, group, base, lane, task, step, started, picked, belief, gram, work):
+    """What a lane does by itself at a step: it opens, explores, or follows a scheme of its own.
+
+    Writes the index of its action to ``picked``, or the action to the lane where the whole ball is
+    on offer; returns whether its opening goes on.
     """
+    own, totals = agents.settings[agent], agents.totals[agent]
+    d, count = task.actions.shape[1:]
+    plan = Plan(own.rule, own.tau, own.threshold, own.horizon)
+    exploring = False
+    if own.rule == Rule.RESCUE or (started and own.rule != Rule.NONE):
+        _matrix_of(group, base, gram_slot(d), lane, gram)
+        exploring = explores(plan, step, started, gram, own.variance, work.square)
+    if exploring:
+        totals.explored += 1
+    elif started:
+        _close_opening(agents, agent, group, base, lane, step)
+        group[base + WIDTH * COUNTS + lane] = 1.0 if own.keep else 0.0
     horizon = task.noise.shape[0]
-    for i in range(agents.settings.shape[0]):
+    end = own.start + horizon * own.width
+    draws = agents.normals[own.start : end].reshape((horizon, own.width))
+    if count == 0 or (own.scheme != Scheme.THOMPSON and not exploring):
+        mean, root, _ = belief
+        _vector_of(group, base, MEAN, lane, mean)
+        _root_of(group, base, lane, root)
+        held = Belief(mean, root, own.variance)
+        if count == 0:
+            ball_action(own.scheme, task.radius, exploring, held, draws, step, work)
+            for i in range(d):
+                group[base + WIDTH * (action_slot(d) + i) + lane] = work.action[i]
+        else:
+            choosing = Choosing(
+                own.scheme,
+                agents.quantiles[agent],
+                own.ridge,
+                own.norm_bound,
+                own.delta,
+                own.randomised,
+                agents.points[agent, : own.points],
+            )
+            picked[agent] = choose(choosing, held, task.actions, draws, step, work)
+    elif exploring:
+        picked[agent] = explore(draws, step, count)
+    return started and exploring
+
+
+@kernel
+def _trace(agents, first, group, base, picked, step, rewards):
+    """Note what the lanes of a group did at a step."""
+    number, d = agents.mean.shape
+    for lane in range(min(WIDTH, number - first)):
+        agents.chosen[first + lane, step] = picked[first + lane]
+        agents.rewards[first + lane, step] = number_of(rewards, lane)
+        _vector_of(group, base, action_slot(d), lane, agents.taken[first + lane, step])
+
+
+@kernel
+def play_all(agents, task, traced):
+    """Play one task with several agents, four abreast.
+
+    ``task`` is an ``environment.Task``. The beliefs of ``agents`` enter as priors and leave as
+    posteriors; sums and totals are written, and every step where it is to be ``traced``. All agents
+    take a step before any takes the next, so that the processor has work while one waits.
+    """
+    theta, noise, actions, _, best = task
+    sets, d, count = actions.shape
+    number, horizon = agents.settings.shape[0], noise.shape[0]
+    groups, size = (number + WIDTH - 1) // WIDTH, WIDTH * slots(d)
+    group = np.empty(groups * size)
+    _enter(agents, group)
+    lanes, offered, normals = pointer(group), pointer(actions), pointer(agents.normals)
+    truth = pointer(theta)
+    belief = Belief(np.empty(d), np.zeros((d, d)), 0.0)
+    gram, work = np.empty((d, d)), work_space(d, count)
+    picked = np.zeros(groups * WIDTH, dtype=np.int64)
+    chosen = pointer(picked)
+    at, widths = np.zeros_like(picked), np.zeros_like(picked)
+    started = np.zeros(groups * WIDTH, dtype=np.bool_)
+    rescued, differs, keeps = np.zeros_like(started), np.zeros_like(started), np.zeros_like(started)
+    for i in range(number):
         own = agents.settings[i]
-        end = own.start + horizon * own.width
-        draws = agents.normals[own.start : end].reshape((horizon, own.width))
-        choosing = Choosing(
-            own.scheme, agents.quantiles[i], own.ridge, own.norm_bound, own.delta, own.randomised
-        )
-        plan = Plan(own.rule, own.tau, own.threshold, own.horizon)
-        state = State(
-            Belief(agents.mean[i], agents.root[i], own.variance),
-            Sums(agents.gram[i], agents.moment[i]),
-            Sums(agents.opening_gram[i], agents.opening_moment[i]),
-        )
-        trace = Trace(agents.chosen[i], agents.taken[i], agents.rewards[i])
-        found = play(Conduct(choosing, plan, own.keep), task, draws, state, trace)
-        totals = agents.totals[i]
-        totals.regret, totals.explored, totals.opening = found.regret, found.explored, found.opening
-        totals.energy, totals.opening_energy = found.energy, found.opening_energy
+        at[i], widths[i], started[i], keeps[i] = own.start, own.width, True, own.keep
+        rescued[i] = own.rule == Rule.RESCUE
+        differs[i] = count == 0 or own.scheme != Scheme.THOMPSON
+        agents.totals[i].explored = 0
+    for step in range(horizon):
+        row = min(step, sets - 1)
+        first = row * d * count
+        ending = step >= horizon - d
+        for g in range(groups):
+            base, i = g * size, g * WIDTH
+            if not (differs[i] and differs[i + 1] and differs[i + 2] and differs[i + 3]):
+                found = thompson(
+                    d, lanes, base, offered, first, count, normals,
+                    at[i], at[i + 1], at[i + 2], at[i + 3],
+                )  # fmt: skip
+                for lane in range(WIDTH):
+                    picked[i + lane] = int(number_of(found, lane))
+            counting = False
+            for lane in range(WIDTH):
+                j = i + lane
+                if started[j] or differs[j] or (ending and rescued[j]):
+                    started[j] = _alone(
+                        agents, j, group, base, lane, task, step, started[j], picked,
+                        belief, gram, work,
+                    )  # fmt: skip
+                at[j] += widths[j]
+                counting |= started[j] or keeps[j]
+            if count > 0:
+                fetch(d, lanes, base, offered, first, count, chosen, i)
+            rewards = take(d, lanes, base, counting, truth, best[row], noise[step])
+            if traced:
+                _trace(agents, i, group, base, picked, step, rewards)
+    for i in range(number):
+        base, lane = i // WIDTH * size, i % WIDTH
+        if started[i]:
+            _close_opening(agents, i, group, base, lane, horizon)
+        _leave(agents, i, group, base, lane)

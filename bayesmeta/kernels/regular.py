@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 from bayesmeta.kernels.jit import inlined, kernel
-from bayesmeta.kernels.lanes import LANES
+from bayesmeta.kernels.layout import LANES
 
 
 @inlined

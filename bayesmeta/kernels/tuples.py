@@ -20,6 +20,8 @@ class Choosing(NamedTuple):
     delta: Any
     randomised: Any
     """frequentist schemes: V = ridge I at the start, |theta| <= norm_bound, level 1 - delta"""
+    points: Any
+    """V-IDS: a point of the unit cube for each pair of posterior draws, flat; none: independent"""
 
 
 class Plan(NamedTuple):
@@ -29,14 +31,6 @@ class Plan(NamedTuple):
     tau: Any
     threshold: Any
     horizon: Any
-
-
-class Conduct(NamedTuple):
-    """How an agent plays a task; ``keep`` says whether it needs the statistics of all steps."""
-
-    choosing: Choosing
-    plan: Plan
-    keep: Any
 
 
 class Belief(NamedTuple):
@@ -63,25 +57,6 @@ class State(NamedTuple):
     opening: Sums
 
 
-class Trace(NamedTuple):
-    """Every step: the index chosen (where there are finitely many), the action, the reward."""
-
-    chosen: Any
-    taken: Any
-    rewards: Any
-
-
-class Totals(NamedTuple):
-    """A task played through: regret, steps that explored, length of the opening exploration, sums
-    of squared rewards of all steps and of the opening."""
-
-    regret: Any
-    explored: Any
-    opening: Any
-    energy: Any
-    opening_energy: Any
-
-
 SETTINGS = np.dtype(
     [
         ("scheme", np.int64),
@@ -89,6 +64,7 @@ SETTINGS = np.dtype(
         ("norm_bound", np.float64),
         ("delta", np.float64),
         ("randomised", np.bool_),
+        ("points", np.int64),
         ("rule", np.int64),
         ("tau", np.int64),
         ("threshold", np.float64),
@@ -100,8 +76,9 @@ SETTINGS = np.dtype(
     ],
     align=True,
 )
-"""All numbers of an agent in a row: those of ``Choosing``, ``Plan``, ``Conduct`` and ``Belief``.
-Its normals are the (horizon, width) from ``start`` on."""
+"""All numbers of an agent in a row: those of ``Choosing`` and ``Plan``, whether it needs the
+statistics of all steps, the variance of its noise; its normals are the (horizon, width) from
+``start`` on, of ``Agents.points`` as many are its own."""
 
 TOTALS = np.dtype(
     [
@@ -112,7 +89,8 @@ TOTALS = np.dtype(
         ("opening_energy", np.float64),
     ]
 )
-"""``Totals`` of an agent in a row."""
+"""A task played through by an agent, in a row: regret, steps that explored, length of the opening
+exploration, sums of squared rewards of all steps and of the opening."""
 
 
 class Agents(NamedTuple):
@@ -124,6 +102,7 @@ class Agents(NamedTuple):
 
     settings: Any
     quantiles: Any
+    points: Any
     normals: Any
     """one after another, see ``SETTINGS``"""
     mean: Any

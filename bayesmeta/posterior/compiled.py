@@ -1,28 +1,26 @@
-"""A PyMC model compiled for nutpie, quickly.
+"""A PyMC model compiled once for all data, in any dimension.
 
-nutpie's own compiler wraps the model's functions anew in every process, which costs 15 to 25 s even
-where all else is cached on disk. Here whole functions are cached on disk, compiled so that they
-release Python's lock, and handed to nutpie as Python functions: a model that has been compiled
-before on this machine starts in a second or two, and chains still run side by side.
+The log-density with its gradient is one numba function, kept on disk, that releases Python's lock:
+a model that has been compiled before on this machine starts in a second or two, and chains run side
+by side. (nutpie's own compiler wraps the model's functions anew in every process.) What turns
+points into the model's variables is run by NumPy, for all draws at once, and needs no compiler.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytensor
 import pytensor.tensor as pt
 from pytensor.compile.mode import NUMBA, Mode
-from pytensor.graph.replace import clone_replace
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.replace import clone_replace, vectorize_graph
+from pytensor.graph.traversal import graph_inputs
 from pytensor.link.numba.cache import CACHED_SRC_FUNCTIONS
 from pytensor.link.numba.dispatch.basic import numba_njit
 from pytensor.link.numba.linker import NumbaLinker
-
-from bayesmeta.checks import Array
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -41,73 +39,55 @@ class _Unlocked(NumbaLinker):
 # as PyMC does it: where a parameter is not allowed, the log-density is -inf, and nothing is raised
 _CHECKS = "local_check_parameter_to_ninf_switch"
 _MODE = Mode(_Unlocked(), NUMBA.provided_optimizer.including(_CHECKS))
+_BY_NUMPY = Mode(linker="py", optimizer="fast_compile")
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """Functions of the unconstrained point of a model, for any data of the same ranks."""
+    """Functions of the unconstrained variables of a model, for any data of the same ranks."""
 
-    size: int
-    names: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    dims: dict[str, tuple[str, ...]]
-    parts: tuple[tuple[str, int], ...]
-    """names and sizes of the unconstrained variables that make up a point"""
-    value_and_gradient: Callable[..., tuple[Any, Array]]
+    parts: dict[str, tuple[str, ...]]
+    """the unconstrained variables in their order, and their dimensions"""
+    kept: dict[str, tuple[str, ...]]
+    """the variables that draws are turned into, and their dimensions"""
+    value_and_gradients: Callable[..., tuple[Any, ...]]
     value_data: tuple[str, ...]
-    expand: Callable[..., Any]
+    expand: Callable[..., list[Any]]
     expand_data: tuple[str, ...]
-
-    def log_density(self, point: Array, data: dict[str, Array]) -> tuple[float, Array]:
-        """Log-density at an unconstrained point, up to a constant, and its gradient."""
-        value, gradient = self.value_and_gradient(point, *(data[name] for name in self.value_data))
-        return float(value), gradient
-
-    def constrained(self, point: Array, data: dict[str, Array]) -> dict[str, Array]:
-        """The variables of the model at an unconstrained point."""
-        values = self.expand(point, *(data[name] for name in self.expand_data))
-        return dict(zip(self.names, values, strict=True))
 
 
 def compile_model(model: pm.Model, keep: tuple[str, ...]) -> Compiled:
-    """Compile the log-density with its gradient, and what turns a point into the variables named
-    in ``keep`` (those that the model has)."""
-    free = model.free_RVs
-    values = [model.rvs_to_values[variable] for variable in free]
-    shapes = [tuple(value.type.shape) for value in values]
-    if any(length is None for shape in shapes for length in shape):
-        raise TypeError("every variable of the model must have a fixed shape: give shape=")
-    sizes = [prod(shape) for shape in shapes]
-    ends = np.cumsum(sizes)
-    size = int(ends[-1])
-    point = pt.vector("point", shape=(size,))
-    parts = {
-        value: point[end - length : end].reshape(shape)
-        for value, shape, length, end in zip(values, shapes, sizes, ends, strict=True)
-    }
+    """Compile the log-density with its gradients, and what turns many points into the variables
+    named in ``keep`` (those that the model has). Every variable of the model must have dims."""
+    values = [model.rvs_to_values[variable] for variable in model.free_RVs]
     density = model.logp()
-    gradient = pt.concatenate([part.ravel() for part in pt.grad(density, values)])
-    density, gradient = clone_replace([density, gradient], parts)
-    value = pytensor.function([point], [density, gradient], mode=_MODE)
-    value(np.ones(size))  # numba compiles at the first call
+    value, value_data = _function(values, [density, *pt.grad(density, values)], _MODE)
     wanted = [variable for variable in model.unobserved_value_vars if variable.name in keep]
-    outputs = clone_replace(wanted, parts)
-    expand = pytensor.function([point], outputs, mode=_MODE)
-    found = expand(np.ones(size))
-    names = [str(variable.name) for variable in wanted]
-    dims = {
-        name: tuple(str(dim) for dim in model.named_vars_to_dims[name])
-        for name in names
-        if name in model.named_vars_to_dims
-    }
+    many = {one: pt.tensor(one.name, shape=(None,) * (one.type.ndim + 1)) for one in values}
+    expand, expand_data = _function(many.values(), vectorize_graph(wanted, many), _BY_NUMPY)
+    dims = model.named_vars_to_dims
+
+    def dims_of(name: str) -> tuple[str, ...]:
+        return tuple(str(dim) for dim in dims.get(name, ()))
+
     return Compiled(
-        size,
-        tuple(names),
-        tuple(np.shape(one) for one in found),
-        dims,
-        tuple((value.name, length) for value, length in zip(values, sizes, strict=True)),
+        {value.name: dims_of(var.name) for var, value in zip(model.free_RVs, values, strict=True)},
+        {str(variable.name): dims_of(variable.name) for variable in wanted},
         value.vm.jit_fn,
-        tuple(shared.name for shared in value.get_shared()),
-        expand.vm.jit_fn,
-        tuple(shared.name for shared in expand.get_shared()),
+        value_data,
+        expand,
+        expand_data,
     )
+
+
+def _function(arguments: Any, outputs: Sequence[Any], mode: Mode) -> tuple[Any, tuple[str, ...]]:
+    """A function whose data are arguments, too, after the others; and their names."""
+    shared = [v for v in graph_inputs(outputs) if isinstance(v, SharedVariable)]
+    data = {one: one.type(one.name) for one in shared}
+    made = pytensor.function(
+        [*arguments, *data.values()],
+        clone_replace(list(outputs), data),
+        mode=mode,
+        on_unused_input="ignore",
+    )
+    return made, tuple(str(one.name) for one in shared)

@@ -16,9 +16,15 @@ from bayesmeta.runner.plain import without_nan
 if TYPE_CHECKING:
     import xarray as xr
 
+KHAT, EFFICIENCY, OUTSIDE = 0.5, 0.5, 0.01
+"""Limits of draws by importance weights: of the tail of the weights, of their effective sample size
+a proposal (at least), and of the share of proposals where Sigma is not positive definite."""
+WEIGHTS = ("khat", "efficiency", "outside")
+"""Their names among the sampler's statistics."""
 CHECKED = ("mu", "Sigma", "sigma")
 """The variables whose draws are checked, where there are such."""
 _MORE = Advice("draw more ({draws}, {tune})")
+_OTHER = Advice("the posterior is no Gaussian that weights can mend: set {method} to nuts")
 _STILL = "entries that never moved"
 _DEPTH = "at maximal tree depth"
 ADVICE = {
@@ -34,6 +40,9 @@ ADVICE = {
     ),
     "E-BFMI": Advice("heavy tails: tighten the prior ({prior}), or draw more ({draws})"),
     _DEPTH: Advice("draws are far apart: tune longer ({tune})"),
+    "Pareto k-hat": _OTHER,
+    "weights' efficiency": _OTHER,
+    "outside": _OTHER,
 }
 """What to do where a check fails, by its name."""
 
@@ -138,7 +147,7 @@ def trustworthy(tree: xr.DataTree) -> Trust:
     True
     """
     group_of(tree, "posterior", "mu")
-    group_of(tree, "sample_stats", "diverging")
+    _stats_of(tree)
     stored = json.loads(tree.attrs.get("diagnostics", "{}"))
     if stored.get("draws") == _digest(tree):
         return Trust(
@@ -158,7 +167,8 @@ def _digest(tree: xr.DataTree) -> str:
     """Of the draws that are checked: others have to be checked anew."""
     posterior, stats = tree["posterior"].to_dataset(), tree["sample_stats"].to_dataset()
     found = blake2b(digest_size=8)
-    for data in (*(posterior[name] for name in CHECKED if name in posterior), stats["diverging"]):
+    own = [stats[name] for name in ("diverging", *WEIGHTS) if name in stats]
+    for data in (*(posterior[name] for name in CHECKED if name in posterior), *own):
         found.update(repr(data.shape).encode())
         found.update(np.ascontiguousarray(data.values).tobytes())
     return found.hexdigest()
@@ -172,7 +182,7 @@ def _size(posterior: xr.Dataset) -> list[int]:
 def check_draws(tree: xr.DataTree) -> Trust:
     """Compute all checks of a tree."""
     posterior = group_of(tree, "posterior", "mu")
-    stats = group_of(tree, "sample_stats", "diverging")
+    stats = _stats_of(tree)
     names = [name for name in CHECKED if name in posterior]
     data = posterior[[name for name in names if not _known(tree, name)]]
     chains, draws = _size(posterior)
@@ -181,7 +191,22 @@ def check_draws(tree: xr.DataTree) -> Trust:
         checks.append(Check("draws", draws, ">= 4", False))
     else:
         checks += _convergence(data, chains)
-    return Trust([*checks, *_sampler(stats)])
+    return Trust([*checks, *(_weights(stats) if "khat" in stats else _sampler(stats))])
+
+
+def _stats_of(tree: xr.DataTree) -> xr.Dataset:
+    """The sampler's statistics: those of importance weights, or those of trajectories."""
+    stats = group_of(tree, "sample_stats")
+    return stats if "khat" in stats else group_of(tree, "sample_stats", "diverging")
+
+
+def _weights(stats: xr.Dataset) -> Iterator[Check]:
+    """Checks of the importance weights of draws by ``method="laplace"``; NaN fails."""
+    khat, efficiency, outside = (float(stats[name]) for name in WEIGHTS)
+    yield Check("Pareto k-hat", khat, f"< {KHAT:g}", khat < KHAT)
+    good = efficiency >= EFFICIENCY
+    yield Check("weights' efficiency", efficiency, f">= {EFFICIENCY:g}", good)
+    yield Check("outside", outside, f"<= {OUTSIDE:g}", outside <= OUTSIDE)
 
 
 def _convergence(data: xr.Dataset, chains: int) -> Iterator[Check]:

@@ -11,7 +11,8 @@ Four ways to write the same posterior of (mu, Sigma, sigma):
 ``noncentred``   theta_j = mu + L z_j with z_j standard normal
 ``centred``      theta_j itself
 
-Data and the prior's numbers are ``pm.Data``: a compiled model serves any others of its kind.
+Data, the prior's numbers and the places of entries in a triangle are ``pm.Data``, and every shape
+follows from them: a compiled model serves any other tasks, in any dimension.
 """
 
 from __future__ import annotations
@@ -110,23 +111,36 @@ def data_of(problem: Problem) -> dict[str, Any]:
     else:
         values["noise_sd"] = np.asarray(noise_sd)
     values |= _numbers_of(prior)
-    return {name: np.array(value, dtype=float) for name, value in values.items()}
+    if not isinstance(prior, KnownCovariance):
+        values |= triangle(stats.dim)
+    return {
+        name: np.array(value, dtype="int32" if name in ("rows", "columns") else float)
+        for name, value in values.items()
+    }
+
+
+def triangle(d: int) -> dict[str, Any]:
+    """Rows and columns of the entries below the diagonal of a (d, d) matrix, the identity to put
+    them in, and which columns are to the left of which."""
+    rows, columns = np.tril_indices(d, -1)
+    return {"rows": rows, "columns": columns, "identity": np.eye(d), "left": np.tri(d, k=-1)}
 
 
 def _numbers_of(prior: Prior) -> dict[str, Any]:
     """The numbers of a settled prior, as the model takes them."""
+    d = len(np.asarray(prior.mean))
     if isinstance(prior, LKJ):
         return {
             "mean": prior.mean,
             "mean_sd": prior.mean_sd,
             "scale": prior.scale,
-            "eta": np.asarray(prior.eta),
+            "beta": prior.eta + (d - 2 - np.tril_indices(d, -1)[1]) / 2,
         }
     if isinstance(prior, InverseWishart):
         return {
             "mean": prior.mean,
             "weight": np.asarray(prior.weight),
-            "degrees": np.asarray(prior.degrees),
+            "degrees": prior.degrees - np.arange(d),
             "upper": bartlett_root(np.asarray(prior.scale)),
         }
     known = np.linalg.cholesky(np.asarray(prior.cov))
@@ -134,9 +148,11 @@ def _numbers_of(prior: Prior) -> dict[str, Any]:
 
 
 def coords_of(problem: Problem) -> dict[str, Any]:
-    """Labels of features, and of tasks where the model has their thetas."""
+    """Labels of features, of pairs of them, and of tasks where the model has their thetas."""
     names = problem.stats.feature_labels
     coords: dict[str, Any] = {"feature": names, "feature_bis": names}
+    if not isinstance(problem.prior, KnownCovariance):
+        coords["pair"] = [f"{names[i]}, {names[j]}" for i in range(len(names)) for j in range(i)]
     if problem.kind in ("noncentred", "centred"):
         coords["task"] = problem.stats.task_labels
     return coords
@@ -171,7 +187,7 @@ def build_model(
     >>> stats = bm.TaskStatistics([[[4.0]], [[4.0]], [[4.0]]], [[6.0], [18.0], [30.0]])
     >>> model = bm.build_model(stats, noise_sd=1.0, kind="noncentred")
     >>> sorted(variable.name for variable in model.free_RVs)
-    ['mu', 'spread', 'z']
+    ['mu', 'partial', 'spread', 'z']
     """
     require("pymc")
     return model_of(check_problem(stats, noise_sd, prior, kind))
@@ -183,7 +199,7 @@ def model_of(problem: Problem) -> pm.Model:
 
     with pm.Model(coords=coords_of(problem)) as model:
         data = {name: pm.Data(name, value) for name, value in data_of(problem).items()}
-        mean, root = _mean_and_root(problem.prior, data, problem.stats.dim)
+        mean, root = _mean_and_root(problem.prior, data)
         if problem.noise_sd is None:
             sigma = pm.HalfNormal("sigma", data["noise_scale"])
         else:
@@ -207,19 +223,19 @@ def _log_likelihood(
     gram, moment, energy, steps = (data[name] for name in ("gram", "moment", "energy", "steps"))
     if problem.kind == "collapsed":
         return plain_likelihood(mean, root, sigma, gram, moment, energy, steps)
-    shape, dims = problem.stats.moment.shape, ("task", "feature")
+    dims = ("task", "feature")
     if problem.kind == "noncentred":
-        z = pm.Normal("z", 0.0, 1.0, shape=shape, dims=dims)
+        z = pm.Normal("z", 0.0, 1.0, dims=dims)
         theta = pm.Deterministic("theta", mean + z @ root.T, dims=dims)
     else:
         positive = root * pt.sign(pt.diagonal(root))  # the same covariance
-        theta = pm.MvNormal("theta", mean, chol=positive, shape=shape, dims=dims)
+        theta = pm.MvNormal("theta", mean, chol=positive, dims=dims)
     fitted = (gram @ theta[..., None])[..., 0]
     squares = energy.sum() + (theta * (fitted - 2 * moment)).sum()
     return -0.5 * (steps * pt.log(2 * np.pi * sigma**2) + squares / sigma**2)
 
 
-def _mean_and_root(prior: Prior, data: dict[str, Any], d: int) -> tuple[Any, Any]:
+def _mean_and_root(prior: Prior, data: dict[str, Any]) -> tuple[Any, Any]:
     """mu and a lower root of Sigma; adds ``Sigma``, ``sd`` and ``corr`` to the model.
 
     The LKJ prior is written with *signed* spreads z_i ~ N(0, scale_i^2), of which the standard
@@ -232,23 +248,21 @@ def _mean_and_root(prior: Prior, data: dict[str, Any], d: int) -> tuple[Any, Any
     import pytensor.tensor as pt
 
     if isinstance(prior, LKJ):
-        mean = pm.Normal("mu", data["mean"], data["mean_sd"], shape=d, dims="feature")
-        spread = pm.Normal("spread", 0.0, data["scale"], shape=d)
-        root = spread[:, None] * _correlation_root(data["eta"], d)
+        mean = pm.Normal("mu", data["mean"], data["mean_sd"], dims="feature")
+        spread = pm.Normal("spread", 0.0, data["scale"], dims="feature")
+        half = pm.Beta("partial", data["beta"], data["beta"], dims="pair")
+        root = spread[:, None] * _correlation_root(half, data)
     elif isinstance(prior, InverseWishart):
-        squares = pm.ChiSquared("squares", data["degrees"] - np.arange(d), shape=d)
-        below = np.tril_indices(d, -1)
-        lower = pt.diag(pt.sqrt(squares))
-        if d > 1:
-            offs = pm.Normal("offs", 0.0, 1.0, shape=len(below[0]))
-            lower = pt.set_subtensor(lower[below], offs)
+        squares = pm.ChiSquared("squares", data["degrees"], dims="feature")
+        offs = pm.Normal("offs", 0.0, 1.0, dims="pair")
+        lower = _below(offs, data) + pt.diag(pt.sqrt(squares) - 1)
         root = pt.linalg.inv(data["upper"] @ lower[::-1, ::-1]).T
-        raw = pm.Normal("raw", 0.0, 1.0, shape=d)
+        raw = pm.Normal("raw", 0.0, 1.0, dims="feature")
         mean = pm.Deterministic(
             "mu", data["mean"] + root @ raw / pt.sqrt(data["weight"]), dims="feature"
         )
     else:
-        mean = pm.Normal("mu", data["mean"], data["mean_sd"], shape=d, dims="feature")
+        mean = pm.Normal("mu", data["mean"], data["mean_sd"], dims="feature")
         root = data["known_root"]
     cov = root @ root.T
     sd = pt.sqrt(pt.diagonal(cov))
@@ -258,19 +272,20 @@ def _mean_and_root(prior: Prior, data: dict[str, Any], d: int) -> tuple[Any, Any
     return mean, root
 
 
-def _correlation_root(eta: Any, d: int) -> Any:
-    """A lower root of R ~ LKJ(eta), from its partial correlations, which are independent betas on
-    (-1, 1) (Lewandowski, Kurowicka and Joe 2009): that of i and k given those before k has both
-    parameters eta + (d - 2 - k) / 2, counting from 0."""
-    import pymc as pm
+def _below(entries: Any, data: dict[str, Any]) -> Any:
+    """The identity with these entries below its diagonal."""
     import pytensor.tensor as pt
 
-    if d == 1:
-        return np.ones((1, 1))
-    below = np.tril_indices(d, -1)
-    shape = eta + (d - 2 - below[1]) / 2
-    half = pm.Beta("partial", shape, shape, shape=len(below[0]))
-    partial = pt.set_subtensor(pt.eye(d)[below], 2 * half - 1)
-    left = pt.set_subtensor(pt.zeros((d, d))[below], pt.log(4 * half * (1 - half)))
-    before = pt.cumsum(left, axis=1) - left  # what the columns to the left leave of a row
-    return partial * pt.exp(before / 2)
+    return pt.set_subtensor(data["identity"][data["rows"], data["columns"]], entries)
+
+
+def _correlation_root(half: Any, data: dict[str, Any]) -> Any:
+    """A lower root of R ~ LKJ(eta), from its partial correlations 2 half - 1, which are independent
+    betas on (-1, 1) (Lewandowski, Kurowicka and Joe 2009): that of i and k given those before k has
+    both parameters eta + (d - 2 - k) / 2, counting from 0."""
+    import pytensor.tensor as pt
+
+    left = _below(pt.log(4 * half * (1 - half)), data)
+    # what the columns to the left leave of a row; the ones of the diagonal are to the right of all
+    before = (left[:, None, :] * data["left"]).sum(axis=2)
+    return _below(2 * half - 1, data) * pt.exp(before / 2)

@@ -26,9 +26,9 @@ from pytensor.tensor.rewriting.basic import register_canonicalize, register_spec
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.likelihood import lay_out
-from bayesmeta.kernels.collapsed import Data, value_alone, value_and_gradients
+from bayesmeta.kernels.collapsed import Data, ValueAndGradients, value_alone, value_and_gradients
 from bayesmeta.kernels.jit import STAMP
-from bayesmeta.kernels.lanes import Chunk
+from bayesmeta.kernels.layout import Chunk
 from bayesmeta.statistics import TaskStatistics
 
 RIDGE = 1e-10
@@ -37,7 +37,7 @@ each other, before it says in which coordinates to compute."""
 
 
 class TaskData(NamedTuple):
-    """Statistics laid out for the kernel, as in ``bayesmeta.kernels.lanes.Chunk``, in coordinates
+    """Statistics laid out for the kernel, as in ``bayesmeta.kernels.layout.Chunk``, in coordinates
     ``frame`` @ theta, and the number of all rewards."""
 
     grams: Array
@@ -73,6 +73,27 @@ def task_data(stats: TaskStatistics) -> TaskData:
     return TaskData(*chunk[:-1], np.asarray(float(chunk.regular)), frame, np.asarray(steps))
 
 
+def likelihood(mean: Array, root: Array, noise_sd: float, data: TaskData) -> ValueAndGradients:
+    """The kernel's log-likelihood and its gradients, as numbers."""
+    found: ValueAndGradients = value_and_gradients(mean, root, noise_sd, _as_given(data))
+    return found
+
+
+def likelihood_value(mean: Array, root: Array, noise_sd: float, data: TaskData) -> float:
+    """The log-likelihood alone, for less."""
+    return float(value_alone(mean, root, noise_sd, _as_given(data)))
+
+
+def _only_value(mean: Array, root: Array, noise_sd: float, data: TaskData) -> tuple[float]:
+    return (likelihood_value(mean, root, noise_sd, data),)
+
+
+def _as_given(data: TaskData) -> Data:
+    """What the kernel takes."""
+    chunk = Chunk(*data[:7], int(data.regular.item()))
+    return Data(chunk, data.frame, data.steps.item())
+
+
 class CollapsedLikelihood(Op):
     """log p(rewards | mu, L L', sigma), theta integrated out; and its gradients, as outputs.
 
@@ -105,10 +126,8 @@ class CollapsedLikelihood(Op):
         """Run the kernel from Python."""
         _agree([np.shape(value) for value in inputs])
         mean, root, noise_sd, *arrays = map(np.ascontiguousarray, inputs)
-        given = TaskData(*arrays)
-        data = Data(Chunk(*given[:7], int(given.regular.item())), given.frame, given.steps.item())
-        point = (mean, root, noise_sd.item(), data)
-        found = value_and_gradients(*point) if self.gradients else (value_alone(*point),)
+        compute = likelihood if self.gradients else _only_value
+        found = compute(mean, root, noise_sd.item(), TaskData(*arrays))
         for storage, value in zip(output_storage, found, strict=True):
             storage[0] = np.asarray(value)
 

@@ -232,15 +232,21 @@ def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
 def _pooled(stats: TaskStatistics, noise_sd: float | None) -> tuple[Array, Array, float]:
     """One theta for all tasks, how far tasks lie from it (no less than the noise of a typical
     task's least squares), and the variance of the noise."""
+    mean, scatter, noise, variance = pooled(stats, noise_sd)
+    return mean, np.sqrt(np.maximum(np.diag(noise), np.diag(scatter))), variance
+
+
+def pooled(stats: TaskStatistics, noise_sd: float | None) -> tuple[Array, Array, Array, float]:
+    """One theta for all tasks, the scatter of tasks about it (noise included), the covariance of a
+    typical task's least squares, and the variance of the noise."""
     total = stats.gram.sum(axis=0)
     stats.require_independent_features()
     n = len(stats)
     mean = np.linalg.solve(total, stats.moment.sum(axis=0))
     variance = pooled_variance(stats, common=True)[0] if noise_sd is None else noise_sd**2
-    noise = n * variance * np.diag(np.linalg.inv(total))
+    noise = n * variance * np.linalg.inv(total)
     step = np.linalg.solve(total / n, (stats.moment - stats.gram @ mean).T).T
-    spread = (step**2).sum(axis=0) / max(n - 1, 1)  # noise included
-    return mean, np.sqrt(np.maximum(noise, spread)), variance
+    return mean, step.T @ step / max(n - 1, 1), noise, variance
 
 
 def _wide(freedom: float) -> float:

@@ -1,34 +1,29 @@
 """Draw from the posterior of (mu, Sigma), and of the noise where it is not known.
 
 ``sample_posterior`` checks its arguments, draws with nutpie or PyMC, and adds data, prior and
-diagnostics to the tree; ``draw_chain`` draws one chain of bare arrays."""
+diagnostics to the tree."""
 
 from __future__ import annotations
 
 import itertools
 import json
-import math
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesmeta.checks import Advice, Array, InputError, one_of, real, renamed, warn, whole
 from bayesmeta.posterior.diagnostics import Trust, as_attribute, check_draws
-from bayesmeta.posterior.model import (
-    Problem,
-    check_problem,
-    coords_of,
-    data_of,
-    model_of,
-    require,
-)
+from bayesmeta.posterior.model import Problem, check_problem, coords_of, model_of, require
+from bayesmeta.posterior.nuts import complete, draw_points, no_advice, one_line
 from bayesmeta.posterior.predictive import add_prior, add_theta, observed
-from bayesmeta.posterior.priors import LKJ, InverseWishart, KnownCovariance, Prior, describe_prior
+from bayesmeta.posterior.priors import Prior, describe_prior
+from bayesmeta.posterior.target import VARIABLES, Target
+from bayesmeta.posterior.whitening import find_frame
 from bayesmeta.runner.executors import usable_cores
+from bayesmeta.runner.plain import without_nan
 from bayesmeta.runner.progress import progress_bar, waiting
 from bayesmeta.runner.provenance import versions
 from bayesmeta.runner.signals import never_lost
@@ -37,11 +32,16 @@ from bayesmeta.statistics import TaskStatistics
 if TYPE_CHECKING:
     import xarray as xr
 
-    from bayesmeta.posterior.compiled import Compiled
+    from bayesmeta.posterior.laplace import Weights
 
+METHODS = ("auto", "nuts", "laplace")
+LEAST = 1000
+"""Draws of all chains from which on "auto" tries "laplace"; of fewer the tail says little."""
 SAMPLERS = ("nutpie", "pymc")
-VARIABLES = ("mu", "Sigma", "sd", "corr", "sigma", "theta")
-"""What is kept of the draws."""
+ACCEPT = 0.8
+"""``target_accept`` where none is asked for."""
+TUNE, TUNE_WHITENED = 500, 100
+"""Tuning draws of a chain, and those of one that moves in coordinates of ``find_frame``."""
 
 
 class FitWarning(UserWarning):
@@ -55,13 +55,14 @@ def sample_posterior(
     *,
     prior: Prior | None = None,
     model: str = "fused",
+    method: str = "auto",
     nuts_sampler: str = "nutpie",
     draws: int = 1000,
-    tune: int = 500,
+    tune: int | None = None,
     chains: int = 4,
     cores: int | None = None,
     random_seed: int = 0,
-    target_accept: float = 0.8,
+    target_accept: float = ACCEPT,
     theta: bool = False,
     progressbar: bool = False,
 ) -> xr.DataTree:
@@ -79,10 +80,18 @@ def sample_posterior(
         An ``LKJ``, ``InverseWishart`` or ``KnownCovariance``; None: ``default_prior``.
     model
         How the model is written: "fused", "collapsed", "noncentred" or "centred".
+    method
+        "laplace" draws by a Gaussian at the mode and importance weights: quick, and only good with
+        many tasks; "nuts" is slower and good with few, too. "auto": "laplace" where its weights
+        pass every check and nothing was asked for that is NUTS's alone (another model or sampler,
+        ``tune`` or ``target_accept``), else "nuts".
     nuts_sampler
-        "nutpie" compiles once a process for models of one kind and dimension, "pymc" every time.
-    draws, tune, chains, cores, random_seed, target_accept, progressbar
+        "nutpie" compiles once a process for all models of one kind, "pymc" every time.
+    draws, chains, cores, random_seed, target_accept, progressbar
         As in ``pymc.sample``.
+    tune
+        Likewise; None: 100 where nutpie draws in coordinates in which the posterior is nearly a
+        standard normal (fused and collapsed models, where their mode is found), otherwise 500.
     theta
         Keep draws of every task's theta, too; ``add_theta`` adds them later.
 
@@ -91,7 +100,8 @@ def sample_posterior(
     xarray.DataTree
         Groups ``posterior`` (mu, Sigma, sd, corr; sigma where it is estimated; theta if asked for),
         ``sample_stats``, ``observed_data``, ``prior``. Its attributes repeat the arguments and have
-        the result of the checks: ``trusted``, and ``diagnostics``, which ``trustworthy`` reads.
+        the ``method`` by which draws were made, with the numbers of ``laplace`` where it was tried,
+        and the result of the checks: ``trusted``, and ``diagnostics``, which ``trustworthy`` reads.
 
     Examples
     --------
@@ -107,12 +117,22 @@ def sample_posterior(
         draws, tune, chains, random_seed, target_accept, cores, nuts_sampler=nuts_sampler
     )
     problem = check_problem(stats, noise_sd, prior, model)
+    one_of("method", method, METHODS)
     require("pymc", nuts_sampler)
     start = time.perf_counter()
-    tree = _drawn(problem, nuts_sampler, settings, progressbar)
+    tree = weights = None
+    if method == "laplace" or (
+        method == "auto" and _suits_laplace(problem, nuts_sampler, settings)
+    ):
+        tree, weights = _by_laplace(problem, settings, keep=method == "laplace")
+    used = "nuts" if tree is None else "laplace"
+    if tree is None:
+        tree = _drawn(problem, nuts_sampler, settings, progressbar)
     tree = _completed(tree, problem, settings, theta)
     trust = check_draws(tree)
     tree.attrs = _attributes(problem, nuts_sampler, settings) | {
+        "method": used,
+        "laplace": "not tried" if weights is None else json.dumps(weights),
         "seconds": time.perf_counter() - start,
         "trusted": int(bool(trust)),
         "diagnostics": as_attribute(trust, tree),
@@ -121,13 +141,48 @@ def sample_posterior(
     return tree
 
 
+def _suits_laplace(problem: Problem, nuts_sampler: str, settings: dict[str, Any]) -> bool:
+    """Whether nothing was asked for that is NUTS's alone, and there are draws enough to weigh."""
+    enough = settings["chains"] > 1 and settings["chains"] * settings["draws"] >= LEAST
+    tuned = settings["tune"] is not None or settings["target_accept"] != ACCEPT
+    return problem.kind == "fused" and nuts_sampler == "nutpie" and not tuned and enough
+
+
+def _by_laplace(
+    problem: Problem, settings: dict[str, Any], keep: bool
+) -> tuple[xr.DataTree | None, dict[str, float]]:
+    """Draws as a tree, if they are good or to be kept all the same, and what the weights were."""
+    from bayesmeta.posterior.laplace import draw_laplace
+
+    chains, draws = settings["chains"], settings["draws"]
+    seed, cores = settings["random_seed"], settings["cores"]
+    found = draw_laplace(problem, chains * draws, seed, cores, pilot=not keep)
+    if found is None:
+        if keep:
+            raise InputError(
+                Advice("no mode was found to draw about; set {method} to nuts or auto")
+            )
+        return None, {}
+    weights = without_nan(found.weights._asdict())
+    if not (found.weights.good or keep):
+        return None, weights
+    return _labelled(problem, found.draws, chains, draws, _weight_stats(found.weights)), weights
+
+
+def _weight_stats(weights: Weights) -> xr.Dataset:
+    """What ``sample_stats`` hold of draws that have weights instead of trajectories."""
+    import xarray as xr
+
+    return xr.Dataset(weights._asdict())
+
+
 def _completed(
     tree: xr.DataTree, problem: Problem, settings: dict[str, Any], theta: bool
 ) -> xr.DataTree:
-    """With labels, data, draws of the prior, and theta or not."""
+    """With data, draws of the prior, and theta or not."""
     seed = settings["random_seed"]
     rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
-    tree = observed(_relabelled(tree, problem), problem)
+    tree = observed(tree, problem)
     tree = add_prior(tree, problem, rng)
     if theta and "theta" not in tree["posterior"]:
         tree = add_theta(tree, seed)
@@ -150,7 +205,7 @@ def _attributes(problem: Problem, nuts_sampler: str, settings: dict[str, Any]) -
 
 def check_settings(
     draws: int,
-    tune: int,
+    tune: int | None,
     chains: int,
     random_seed: int,
     target_accept: float,
@@ -161,7 +216,7 @@ def check_settings(
     one_of("nuts_sampler", nuts_sampler, SAMPLERS)
     settings: dict[str, Any] = {
         "draws": whole("draws", draws, least=1),
-        "tune": whole("tune", tune),
+        "tune": None if tune is None else whole("tune", tune),
         "chains": whole("chains", chains, least=1),
         "random_seed": whole("random_seed", random_seed),
         "target_accept": real("target_accept", target_accept),
@@ -196,7 +251,7 @@ def _drawn(
             Advice(
                 "no chain could start ({reason}); give a prior in the units of the data ({prior}), "
                 "or look for features that nearly make up others",
-                reason=_one_line(error),
+                reason=one_line(error),
             )
         ) from error
 
@@ -212,147 +267,13 @@ def _warn_of(trust: Trust) -> None:
         )
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200]
-
-
-def _key(problem: Problem) -> tuple[Any, ...]:
-    """What a compiled model depends on."""
-    stats, prior = problem.stats, problem.prior
-    seen = problem.kind in ("noncentred", "centred")
-    unknown = problem.noise_sd is None
-    return problem.kind, stats.dim, type(prior), unknown, len(stats) if seen else None
-
-
-_COMPILED: dict[tuple[Any, ...], Compiled] = {}
-
-
-def compiled(problem: Problem) -> Compiled:
-    """The compiled model of a problem; made once for all problems of its kind."""
-    from bayesmeta.posterior.compiled import compile_model
-
-    key = _key(problem)
-    if key not in _COMPILED:
-        with never_lost():
-            _COMPILED[key] = compile_model(model_of(problem), VARIABLES)
-    return _COMPILED[key]
-
-
-def _for_nutpie(
-    problem: Problem, start: Array, jitter: Array, count: Callable[[], None], points: bool = False
-) -> Any:
-    """The compiled model with its data, as nutpie takes it; with ``points`` it also keeps the
-    unconstrained points."""
-    from nutpie.compiled_pyfunc import from_pyfunc
-
-    ready, data = compiled(problem), data_of(problem)
-    names, shapes = list(ready.names), list(ready.shapes)
-    if points:
-        names, shapes = [*names, "point"], [*shapes, (ready.size,)]
-
-    def make_density() -> Callable[..., tuple[float, Array]]:
-        return lambda point: ready.log_density(point, data)
-
-    def make_expand(*seeds: int) -> Callable[..., dict[str, Array]]:
-        def expand(point: Array) -> dict[str, Array]:
-            count()
-            values = ready.constrained(point, data)
-            return values | {"point": point} if points else values
-
-        return expand
-
-    def begin(seed: int) -> Array:
-        return start + jitter * np.random.default_rng(seed).uniform(-1, 1, ready.size)
-
-    coords = {  # nutpie takes text
-        name: [str(label) for label in labels] for name, labels in coords_of(problem).items()
-    }
-    return from_pyfunc(
-        ready.size,
-        make_density,
-        make_expand,
-        [np.dtype("float64")] * len(names),
-        shapes,
-        names,
-        coords=coords,
-        dims=dict(ready.dims),
-        make_initial_point_fn=begin,
-    )
-
-
-def _run_nutpie(made: Any, chains: int, draws: int, **options: Any) -> xr.DataTree:
-    """All draws, or an exception that says what happened."""
-    import nutpie
-
-    try:
-        with _no_advice(), never_lost():
-            tree: xr.DataTree = nutpie.sample(
-                made, chains=chains, draws=draws, save_warmup=False, progress_bar=False, **options
-            )
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # Rust's, which is no Exception
-            raise
-        raise RuntimeError(
-            f"nutpie broke down ({_one_line(error)}); another random_seed, model or "
-            "nuts_sampler='pymc' may do"
-        ) from error
-    if not _complete(tree, chains, draws):
-        raise KeyboardInterrupt
-    return tree
-
-
-def _complete(tree: xr.DataTree, chains: int, draws: int) -> bool:
-    """Whether all draws are there: interrupted samplers hand out what they have. PyMC drops chains
-    and cuts the others, nutpie fills up with NaN."""
-    if "posterior" not in tree.children or "mu" not in tree["posterior"]:
-        return False
-    mu = tree["posterior"].to_dataset()["mu"]
-    if (mu.sizes["chain"], mu.sizes["draw"]) != (chains, draws):
-        return False
-    return not bool(mu.isel(draw=-1).isnull().any())
-
-
-@contextmanager
-def _no_advice() -> Iterator[None]:
-    """Silence ArviZ's guess that few draws are many chains; ``check_draws`` reports few draws."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Found chain dimension to be longer", UserWarning)
-        yield
-
-
-class Chain(NamedTuple):
-    """Draws by name, the unconstrained point where they ended, and how many diverged."""
-
-    draws: dict[str, Array]
-    last: Array
-    divergent: int
-
-    @property
-    def stuck(self) -> bool:
-        """Whether an entry of mu never moved."""
-        return bool((np.ptp(self.draws["mu"], axis=0) == 0).any())
-
-
-def draw_chain(
-    problem: Problem, *, draws: int, tune: int, seed: int, start: Array | None = None
-) -> Chain:
-    """One chain as bare arrays, for agents and studies that fit thousands."""
-    require("pymc", "nutpie")
-    ready = compiled(problem)
-    centre, jitter = starting_point(problem, ready)
-    if start is not None:
-        centre, jitter = start, np.zeros(ready.size)
-    made = _for_nutpie(problem, centre, jitter, lambda: None, points=True)
-    tree = _run_nutpie(made, 1, draws, tune=tune, cores=1, seed=seed)
-    found = {str(name): values.values[0] for name, values in tree["posterior"].to_dataset().items()}
-    divergent = int(tree["sample_stats"]["diverging"].sum())
-    return Chain(found, found["point"][-1], divergent)
-
-
 def _with_nutpie(problem: Problem, settings: dict[str, Any], progressbar: bool) -> xr.DataTree:
     """Draw with nutpie; the bar counts the draws of all chains."""
     with waiting("compiling the model, once for its kind") if progressbar else nullcontext():
-        start, jitter = starting_point(problem, compiled(problem))
+        target = Target(problem)
+        frame = find_frame(target) if problem.kind in ("fused", "collapsed") else None
+    if settings["tune"] is None:
+        settings["tune"] = TUNE if frame is None else TUNE_WHITENED
     total = settings["chains"] * (settings["draws"] + settings["tune"])
     counter = itertools.count(1)
     rest = {name: value for name, value in settings.items() if name != "random_seed"}
@@ -363,34 +284,30 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progressbar: bool) 
             if done % 20 == 0:
                 show(done)
 
-        made = _for_nutpie(problem, start, jitter, count)
-        tree = _run_nutpie(made, seed=settings["random_seed"], **rest)
+        found = draw_points(target, frame, count, seed=settings["random_seed"], **rest)
         show(total)
-    return _tidied(tree)
+    chains, draws, size = found.points.shape
+    values = target.constrained(found.points.reshape(-1, size))
+    return _labelled(problem, values, chains, draws, found.stats)
 
 
-def starting_point(problem: Problem, ready: Compiled) -> tuple[Array, Array]:
-    """Where chains start, unconstrained, and how far they are spread about it."""
-    prior, d = problem.prior, problem.stats.dim
-    centre: dict[str, Any] = {"sigma_log__": math.log(prior.noise_scale), "mu": prior.mean}
-    spread: dict[str, Any] = {}
-    if isinstance(prior, LKJ):
-        centre["spread"] = prior.scale
-        spread["spread"] = np.asarray(prior.scale) / 2
-    if isinstance(prior, (LKJ, KnownCovariance)):
-        spread["mu"] = np.asarray(prior.mean_sd) / 5
-    if isinstance(prior, InverseWishart):
-        centre["squares_log__"] = np.log(prior.degrees - np.arange(d))
-    if problem.kind == "centred":
-        centre["theta"] = np.tile(np.asarray(prior.mean), len(problem.stats))
+def _labelled(
+    problem: Problem, values: dict[str, Array], chains: int, draws: int, stats: xr.Dataset
+) -> xr.DataTree:
+    """Draws of the model's variables with their labels, and the sampler's statistics."""
+    import xarray as xr
 
-    def joined(values: dict[str, Any], default: float) -> Array:
-        parts = [
-            np.broadcast_to(np.ravel(values.get(name, default)), size) for name, size in ready.parts
-        ]
-        return np.concatenate(parts)
-
-    return joined(centre, 0.0), joined(spread, 0.5)
+    dims = {"mu": 1, "sd": 1, "Sigma": 2, "corr": 2, "sigma": 0}
+    axes = {name: ("feature", "feature_bis")[:rank] for name, rank in dims.items()}
+    axes["theta"] = ("task", "feature")
+    data = {
+        name: (("chain", "draw", *axes[name]), value.reshape(chains, draws, *value.shape[1:]))
+        for name, value in values.items()
+    }
+    used = {dim for one, _ in data.values() for dim in one}
+    labels = {dim: names for dim, names in coords_of(problem).items() if dim in used}
+    coords = {"chain": np.arange(chains), "draw": np.arange(draws)} | labels
+    return xr.DataTree.from_dict({"posterior": xr.Dataset(data, coords), "sample_stats": stats})
 
 
 def _bar(progressbar: bool, total: int) -> AbstractContextManager[Callable[[float], None]]:
@@ -399,33 +316,15 @@ def _bar(progressbar: bool, total: int) -> AbstractContextManager[Callable[[floa
     return progress_bar("drawing", "draws", total, 0)
 
 
-def _tidied(tree: xr.DataTree) -> xr.DataTree:
-    """Only the groups and variables that are kept."""
-    import xarray as xr
-
-    posterior = tree["posterior"].to_dataset()
-    kept = posterior[[name for name in VARIABLES if name in posterior]]
-    return xr.DataTree.from_dict(
-        {"posterior": kept, "sample_stats": tree["sample_stats"].to_dataset()}
-    )
-
-
-def _relabelled(tree: xr.DataTree, problem: Problem) -> xr.DataTree:
-    """The labels of features and tasks as they were given; nutpie turns them into text."""
-    import xarray as xr
-
-    posterior = tree["posterior"].to_dataset()
-    labels = {dim: names for dim, names in coords_of(problem).items() if dim in posterior.coords}
-    tree["posterior"] = xr.DataTree(posterior.assign_coords(labels))
-    return tree
-
-
 def _with_pymc(problem: Problem, settings: dict[str, Any], progressbar: bool) -> xr.DataTree:
     """Draw with PyMC's own NUTS, which compiles the model on every call."""
     import pymc as pm
+    import xarray as xr
 
+    if settings["tune"] is None:
+        settings["tune"] = TUNE
     try:
-        with model_of(problem), _no_advice(), never_lost():
+        with model_of(problem), no_advice(), never_lost():
             tree = pm.sample(
                 nuts_sampler="pymc",
                 progressbar=progressbar,
@@ -436,6 +335,14 @@ def _with_pymc(problem: Problem, settings: dict[str, Any], progressbar: bool) ->
         if "Not enough samples to build a trace" not in str(error):
             raise
         raise KeyboardInterrupt from error  # while tuning
-    if not _complete(tree, settings["chains"], settings["draws"]):
+    if not complete(tree, "mu", settings["chains"], settings["draws"]):
         raise KeyboardInterrupt
-    return _tidied(tree)
+    posterior = tree["posterior"].to_dataset()
+    kept = posterior[[name for name in VARIABLES if name in posterior]]
+    labels = {dim: names for dim, names in coords_of(problem).items() if dim in kept.dims}
+    return xr.DataTree.from_dict(
+        {
+            "posterior": kept.assign_coords(labels),
+            "sample_stats": tree["sample_stats"].to_dataset(),
+        }
+    )

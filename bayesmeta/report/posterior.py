@@ -82,6 +82,7 @@ def as_json(tree: xr.DataTree, wording: Callable[[Advice], str] = str) -> dict[s
     found: dict[str, Any] = without_nan(
         {
             "method": "posterior",
+            "drawn_by": drawn_by(tree),
             "status": "ok" if trust else "not_trusted",
             "advice": "; ".join(f"{c.name}: {wording(c.advice)}" for c in trust.failed),
             "tasks": data.sizes["task"],
@@ -113,6 +114,18 @@ def _task_estimates(tree: xr.DataTree) -> list[dict[str, Any]]:
         {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
         for name, one, spread in zip(tasks, mean, sd, strict=True)
     ]
+
+
+def drawn_by(tree: xr.DataTree) -> str:
+    """The method that made the draws, and what became of the other where both were tried."""
+    used, tried = tree.attrs.get("method", "nuts"), tree.attrs.get("laplace", "not tried")
+    if used == "laplace":
+        return "laplace: a Gaussian at the mode with importance weights"
+    if tried == "not tried":
+        return "nuts"
+    weights = json.loads(tried)
+    why = ", ".join(f"{name} {value:.3g}" for name, value in weights.items() if value is not None)
+    return f"nuts, since laplace would not do ({why or 'no mode was found'})"
 
 
 def prior_in_words(prior: dict[str, Any], noisy: bool) -> str:
@@ -165,6 +178,7 @@ def print_posterior(
     console.print(table(title, columns, rows))
     prior = prior_in_words(json.loads(tree.attrs["prior"]), "sigma" in posterior)
     console.print(prior, highlight=False)
+    console.print(f"drawn by {drawn_by(tree)}", highlight=False)
     if len(features) > WIDE:
         console.print(f"{len(tasks)} tasks, {len(features)} features: --json has them")
     else:

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesmeta.agents.agent import Agent
-from bayesmeta.agents.player import Ensemble, Player
+from bayesmeta.agents.ensemble import Ensemble, Learned, block_size
+from bayesmeta.agents.player import Player
 from bayesmeta.agents.roster import with_references
 from bayesmeta.checks import Array, InputError
 from bayesmeta.environment import TaskFamily
@@ -34,7 +36,8 @@ VARIABLES = {
 }
 """What a record holds for every run, agent and task."""
 
-_BLOCK = 256  # tasks whose priors are kept before their errors are computed together
+_BLOCK = 256  # priors, or blocks of them, that are kept before errors are computed together
+_REPORT = 64  # tasks between reports of progress
 
 
 class _Errors:
@@ -42,37 +45,42 @@ class _Errors:
 
     def __init__(self, family: TaskFamily, tasks: int) -> None:
         self._truth = family.prior
-        self._noted: list[tuple[int, PriorEstimate]] = []
+        self._noted: list[tuple[NDArray[np.int64], Array, Array, Array]] = []
         self._last: PriorEstimate | None = None
         self.mean, self.cov, self.raw, self.least = (np.empty(tasks) for _ in range(4))
 
-    def add(self, task: int, estimate: PriorEstimate) -> None:
-        """Note the prior of a task; one that stays the same is noted once."""
+    def add(self, task: int, estimate: PriorEstimate, learned: Learned | None) -> None:
+        """Note the prior of a task, and those learned for the tasks after it; one that stays the
+        same is noted once."""
         if estimate is not self._last:
+            prior = estimate.prior
+            raw = prior.cov if estimate.raw_cov is None else estimate.raw_cov
+            self._note(np.array([task]), prior.mean[None], prior.cov[None], raw[None])
             self._last = estimate
-            self._noted.append((task, estimate))
-            if len(self._noted) == _BLOCK:
-                self.flush()
+        if learned is not None:
+            later = task + 1 + np.arange(len(learned.mean))
+            self._note(later, *(part.copy() for part in learned[:3]))
+            self._last = None
+
+    def _note(self, tasks: NDArray[np.int64], mean: Array, cov: Array, raw: Array) -> None:
+        self._noted.append((tasks, mean, cov, raw))
+        if len(self._noted) == _BLOCK:
+            self.flush()
 
     def flush(self) -> None:
         """Compute the errors of the tasks noted; each holds until the next one noted."""
-        first, end = self._noted[0][0], self._noted[-1][0]
-        spans = np.diff([task for task, _ in self._noted], append=end + 1)
-        priors = [estimate.prior for _, estimate in self._noted]
-        raw = [e.prior.cov if e.raw_cov is None else e.raw_cov for _, e in self._noted]
-        means = np.array([prior.mean for prior in priors]) - self._truth.mean
-        covs = np.array([prior.cov for prior in priors])
-        here = slice(first, end + 1)
-        self.mean[here] = np.repeat(np.linalg.norm(means, axis=1), spans)
+        tasks, means, covs, raws = (np.concatenate(part) for part in zip(*self._noted, strict=True))
+        spans, here = np.diff(tasks, append=tasks[-1] + 1), slice(tasks[0], tasks[-1] + 1)
+        self.mean[here] = np.repeat(np.linalg.norm(means - self._truth.mean, axis=1), spans)
         self.cov[here] = np.repeat(_operator_norm(covs - self._truth.cov), spans)
         self.least[here] = np.repeat(np.linalg.eigvalsh(covs)[:, 0], spans)
-        self.raw[here] = np.repeat(_operator_norm(np.array(raw) - self._truth.cov), spans)
-        self._noted = self._noted[-1:]
+        self.raw[here] = np.repeat(_operator_norm(raws - self._truth.cov), spans)
+        self._noted = [(tasks[-1:], means[-1:], covs[-1:], raws[-1:])]
 
     def close(self) -> None:
         """Compute what is left; the last prior noted holds to the end."""
         self.flush()
-        last = self._noted[0][0]
+        last = self._noted[0][0][0]
         for values in (self.mean, self.cov, self.raw, self.least):
             values[last:] = values[last]
 
@@ -105,24 +113,32 @@ def simulate_run(
     """
     agents = list(agents)
     players = _players(family, agents, tasks, seed)
-    ensemble = Ensemble(players)
+    size = block_size(players, family.horizon * family.dim * (family.actions.count or 0))
+    ensemble = Ensemble(players, block=size)
     rng = stream(seed, ENVIRONMENT)
     regret, explored = np.empty((len(agents), tasks)), np.empty((len(agents), tasks))
     raised, passed_over, singular, bad = (np.zeros((len(agents), tasks)) for _ in range(4))
     errors = [_Errors(family, tasks) for _ in agents]
-    for n in range(tasks):
-        task = family.draw(rng)
-        for i, player in enumerate(players):
-            estimate = player.start_task()
-            errors[i].add(n, estimate)
-            raised[i, n] = estimate.status is Status.RAISED
-            singular[i, n] = estimate.status is Status.BOUNDARY
-            passed_over[i, n] = estimate.passed_over
-            bad[i, n] = estimate.status is Status.DIVERGENT
-        outcomes = ensemble.play(task)
-        regret[:, n], explored[:, n] = outcomes.regret, outcomes.explored
-        if (n + 1) % 64 == 0:
-            report_progress((n + 1) / tasks)
+    n = end = 0
+    while n < tasks:
+        if n == end:
+            block = family.draw_block(rng, min(size, tasks - n))
+            begin, end = n, n + len(block.theta)
+        part = ensemble.play_some(block, n - begin)
+        here = slice(n, n + len(part.regret))
+        regret[:, here], explored[:, here] = part.regret.T, part.explored.T
+        for i, (estimate, learned) in enumerate(zip(part.estimates, part.learned, strict=True)):
+            errors[i].add(n, estimate, learned)
+            raised[i, here] = estimate.status is Status.RAISED
+            singular[i, here] = estimate.status is Status.BOUNDARY
+            passed_over[i, here] = estimate.passed_over
+            bad[i, here] = estimate.status is Status.DIVERGENT
+            if learned is not None:
+                later = slice(n + 1, here.stop)
+                raised[i, later], passed_over[i, later] = learned.raised, learned.passed_over
+        if here.stop // _REPORT > n // _REPORT:
+            report_progress(here.stop / tasks)
+        n = here.stop
     for error in errors:
         error.close()
     return {

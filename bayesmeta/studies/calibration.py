@@ -52,21 +52,28 @@ MODELS = {
 RIGHT = tuple(MODELS)[:3]
 DATA = {
     "random": "30 tasks of 8 steps, actions at random",
+    "many": "150 tasks of 8 steps, actions at random",
     "adaptive": "500 tasks of 30 steps, all steps of a Thompson agent",
 }
 """How data are collected."""
+TASKS = {"random": 30, "many": 150, "adaptive": 500}
+METHODS = {
+    "few tasks, auto": ("random", "auto"),
+    "many tasks, auto": ("many", "auto"),
+    "many tasks, nuts": ("many", "nuts"),
+}
+"""Data and method of drawing; the other studies are by "nuts"."""
 QUANTITIES = ("mu 1", "mu 2", "sd 1", "sd 2", "corr", "Sigma 12", "sigma")
 
 
 def collect_tasks(family: TaskFamily, how: str, seed: int) -> TaskStatistics:
     """Statistics of tasks whose actions were taken at random, or by an agent that learns."""
-    tasks = 30 if how == "random" else 500
     row = ROSTER["UKTS"]
-    if how == "random":
+    if how != "adaptive":
         from bayesmeta.agents.exploration import first_steps
 
         row = replace(row, exploration=first_steps(family.horizon))
-    return statistics_of(family, row, tasks, seed)
+    return statistics_of(family, row, TASKS[how], seed)
 
 
 def truth_of(which: str, how: str, seed: int) -> TaskFamily:
@@ -80,7 +87,7 @@ def truth_of(which: str, how: str, seed: int) -> TaskFamily:
         GaussianPrior(means[0], roots[0] @ roots[0].T),
         UniformBall(DIM, 1.0, 10),
         noise,
-        horizon=8 if how == "random" else 30,
+        horizon=30 if how == "adaptive" else 8,
         bounds=TOLD,
     )
 
@@ -146,20 +153,33 @@ def least_squares_z(stats: TaskStatistics, mean: Array) -> list[float]:
 
 def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
     """One cell: the rank of the truth for every quantity, and how far off least squares is."""
+    return _replicated(settings["data"], settings["model"], "nuts", seed)
+
+
+def replicate_method(settings: dict[str, Any], seed: int) -> xr.Dataset:
+    """The same by a method; ``weighed`` where the draws came by importance weights.
+
+    Whether they did depends on the data alone, so that ranks are uniform among those that did, too.
+    """
+    how, method = METHODS[settings["case"]]
+    return _replicated(how, settings["model"], method, seed)
+
+
+def _replicated(how: str, which: str, method: str, seed: int) -> xr.Dataset:
     import xarray as xr
 
-    from bayesmeta.posterior.sampling import draw_chain
+    from bayesmeta.posterior.quick import draw_quickly
 
-    how, which = settings["data"], settings["model"]
     family = truth_of(which, how, seed)
     stats = collect_tasks(family, how, seed)
     problem = believed(which, stats, family.noise_sd)
-    chain = draw_chain(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31)
+    found = draw_quickly(problem, draws=DRAWS * THIN, tune=400, seed=seed % 2**31, method=method)
     return xr.Dataset(
         {
-            "rank": ("quantity", ranks_of(chain.draws, family)),
+            "rank": ("quantity", ranks_of(found.draws, family)),
             "ols_z": ("direction", least_squares_z(stats, family.prior.mean)),
-            "divergent": chain.divergent,
+            "divergent": found.divergent,
+            "weighed": float(found.method == "laplace"),
         },
         coords={"quantity": list(QUANTITIES), "direction": ["mu 1", "mu 2", "along mu"]},
     )
@@ -183,6 +203,15 @@ STUDIES = (
         dims=("run",),
         note="the same on all steps of an agent that chose its own actions",
         record="calibration/adaptive.nc",
+    ),
+    Study(
+        "calibration-methods",
+        grid(case=list(METHODS), model=list(RIGHT), run=range(500)),
+        replicate_method,
+        random_seed=7,
+        dims=("case", "model", "run"),
+        note="the same by every method of drawing, with few tasks and many",
+        record="calibration/methods.nc",
     ),
 )
 """What is recorded in analyses/calibration."""

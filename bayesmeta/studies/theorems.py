@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesmeta.agents.agent import Agent
+from bayesmeta.agents.ensemble import Ensemble
 from bayesmeta.agents.exploration import until_eigenvalue
-from bayesmeta.agents.player import Ensemble, Player
+from bayesmeta.agents.player import Player
 from bayesmeta.agents.policies import thompson, v_ids
 from bayesmeta.agents.roster import ROSTER
 from bayesmeta.agents.told import Told

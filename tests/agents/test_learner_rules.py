@@ -154,7 +154,7 @@ def test_a_likelihood_waits_for_steps_that_span_and_hides_no_refusal(
 
 def test_when_a_posterior_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the first task, then whenever the tasks have grown by the factor, by one at least;
-    each chain starts where the last ended, with a seed of its own."""
+    each fit looks from the mode of the last, with a seed of its own."""
     seen: list[tuple[int, dict[str, Any]]] = []
 
     def draw(stats: Any, setting: Any, **options: Any) -> tuple[Any, Any, Any, bool]:

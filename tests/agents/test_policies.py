@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, norm
+from scipy.special import ndtri
+from scipy.stats import binomtest, kstest, norm
 
 import bayesmeta as bm
 from bayesmeta.agents import reference
@@ -28,7 +29,7 @@ from bayesmeta.agents.policies import (
     v_ids,
 )
 from bayesmeta.checks import InputError
-from bayesmeta.kernels import choose
+from bayesmeta.kernels import choose, points
 from bayesmeta.kernels.codes import Scheme
 from bayesmeta.kernels.tuples import Belief, work_space
 from tests.helpers import size
@@ -36,6 +37,7 @@ from tests.helpers import size
 FINITE = {
     "bayes_ucb": bayes_ucb(),
     "v_ids": v_ids(10),
+    "v_ids, sobol": v_ids(8, sobol=True),
     "oful": oful(2.0),
     "frequentist_ids": frequentist_ids(2.0),
     "frequentist_ids, randomised": frequentist_ids(2.0, randomised=True),
@@ -75,7 +77,9 @@ class Posed:
         found = []
         for row in self.draws(policy):
             work = work_space(self.prior.dim, len(offered))
-            chosen = choose.choose(policy.choosing([STEP]), belief, sets, row[None], 0, work)
+            chosen = choose.choose(
+                policy.choosing([STEP], self.prior.dim), belief, sets, row[None], 0, work
+            )
             found.append(chosen)
         return np.array(found)
 
@@ -194,6 +198,68 @@ def test_v_ids_needs_two_draws(draws: object) -> None:
         v_ids(draws)
 
 
+def test_pairs_of_draws_are_even() -> None:
+    with pytest.raises(InputError, match=r"^draws come in pairs with sobol, got 7"):
+        v_ids(7, sobol=True)
+
+
+def _gaps_and_information(rng: np.random.Generator, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    count = int(rng.integers(1, 25))
+    gap, information = rng.exponential(size=(2, count))
+    if kind == "tied":  # whole numbers: equal gaps, equal information, duplicates, zeros
+        gap, information = rng.integers(0, 5, size=(2, count)).astype(float)
+        gap += rng.integers(0, 2)
+    if kind == "traded":  # all on one front
+        gap = np.sort(gap)
+        information = np.sort(information)
+        order = rng.permutation(count)
+        gap, information = gap[order], information[order]
+    return gap, information
+
+
+@pytest.mark.parametrize("kind", ["any", "tied", "traded"])
+def test_pruned_search_chooses_as_the_whole_one(kind: str) -> None:
+    """``two_point`` of the kernel looks at the Pareto front alone, its twin at all pairs."""
+    rng = np.random.default_rng(8)
+    pruned = 0
+    for _ in range(1500):
+        gap, information = _gaps_and_information(rng, kind)
+        first = choose.smallest_ratio(gap, information)
+        front = choose.pareto_front(gap, information, first)
+        pruned += len(front) < len(gap)
+        worse = (gap[:, None] <= gap) & (information[:, None] >= information)
+        strictly = worse & ((gap[:, None] < gap) | (information[:, None] > information))
+        np.testing.assert_array_equal(front, np.flatnonzero(~strictly.any(axis=0)))
+        for u in (0.0, *rng.random(3), 1 - 1e-12):
+            found = choose.two_point(gap, information, u)
+            assert found == reference.two_point(gap, information, u)
+    assert pruned > 1000 or kind == "traded"
+
+
+def test_normal_quantile_is_scipys() -> None:
+    p = np.concatenate([np.logspace(-17, -0.31, 400), 1 - np.logspace(-15, -0.31, 400)])
+    found = np.array([points.normal_quantile(one) for one in p])
+    np.testing.assert_allclose(found, ndtri(p), rtol=1e-13, atol=1e-15)
+
+
+def test_shifted_points_are_normal_and_even() -> None:
+    """Null: each point by itself is standard normal (Kolmogorov-Smirnov, 12 of them). The mean
+    square of a step's points varies less than that of independent ones, 2 / 32."""
+    policy, rng = v_ids(32, sobol=True), np.random.default_rng(3)
+    cube, dim = policy.points(4).flatten(), 4
+    shifts = rng.standard_normal((2000, dim))
+    drawn = np.array(
+        [points.shifted_normals(cube, dim, shifts, t)[0].reshape(-1, dim) for t in range(2000)]
+    )
+    np.testing.assert_array_equal(drawn[:, 0::2], -drawn[:, 1::2])
+    tested = [drawn[:, m, i] for m in (0, 6, 30) for i in range(dim)]
+    assert min(kstest(sample, norm.cdf).pvalue for sample in tested) > size(
+        "policies/shifted-law"
+    ) / len(tested)
+    assert (drawn**2).mean(axis=1).var(axis=0).max() < 0.25 * 2 / 32
+    np.testing.assert_allclose(drawn[0], reference.shifted_normals(policy.points(4), shifts[0]))
+
+
 @pytest.mark.parametrize("name", FINITE)
 def test_the_whole_ball_is_refused_by_name(name: str) -> None:
     """A policy that compares actions one by one refuses the ball: simulated, asked, warming up."""
@@ -265,6 +331,7 @@ def test_frequentist_schemes_start_from_their_ridge() -> None:
 def test_normals_of_a_step() -> None:
     """M d for the posterior draws and one for the uniform number."""
     assert thompson().normals(5) == 5 and v_ids(100).normals(5) == 501
+    assert v_ids(32, sobol=True).normals(5) == 6
     assert thompson().normals(5, ball=True) == 6 and greedy().normals(5) == 1
     assert v_ids(100).normals(2, ball=True) == 201 and greedy().normals(5, ball=True) == 6
 
@@ -424,7 +491,7 @@ def test_bayes_ucb_and_oful_are_optimistic() -> None:
 def test_widths_of_confidence_sets(ridge: float, variance: float) -> None:
     """sqrt(beta) / sigma from the determinant of V, at the start (where it is that of the ridge)
     and after a short step, which changes it by little."""
-    code = oful(2.5, ridge=ridge, delta=0.1).choosing(range(3))
+    code = oful(2.5, ridge=ridge, delta=0.1).choosing(range(3), 2)
     for action in (np.zeros(2), np.array([0.1, 0.2]), np.array([3.0, -1.0])):
         gram = ridge * np.eye(2) + np.outer(action, action)
         upper = np.linalg.cholesky(variance * np.linalg.inv(gram)).T.copy()

@@ -5,12 +5,16 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bayesmeta as bm
-from bayesmeta.posterior.sampling import Chain
+from bayesmeta.posterior.model import Problem
+from bayesmeta.posterior.online import prior_from_bounds
+from bayesmeta.posterior.quick import Drawn, draw_quickly
+from bayesmeta.simulation.played import statistics_of
 
 pytestmark = pytest.mark.slow
 
@@ -87,22 +91,68 @@ def test_draws_that_cannot_be_trusted_are_said(
     """A draw that diverged, or an entry of mu that never moved; before any task there is no
     chain."""
 
-    def chain(problem: object, *, draws: int, **rest: object) -> Chain:
+    def chain(problem: object, *, draws: int, **rest: object) -> Drawn:
         mu = np.random.default_rng(0).standard_normal((draws, 1))
         found = {"mu": mu if moves else np.ones_like(mu), "Sigma": np.ones((draws, 1, 1))}
-        return Chain(found, np.zeros(2), divergent)
+        return Drawn(found, None, divergent, "nuts")
 
-    monkeypatch.setattr("bayesmeta.posterior.online.draw_chain", chain)
+    monkeypatch.setattr("bayesmeta.posterior.online.draw_quickly", chain)
     for name in bm.agents.BAYESIAN:
         found, _ = play(bm.ROSTER[name], 5)
         assert [one.status for one in found] == [bm.Status.POSTERIOR] + [status] * 4
 
 
-def test_a_player_survives_a_pickle() -> None:
-    """Between tasks it goes elsewhere and goes on as if nothing had happened."""
+def test_a_player_goes_elsewhere(tmp_path: Path) -> None:
+    """Between tasks, by pickle or as text, and goes on as if nothing had happened: the mode from
+    which the next fit looks goes with it."""
     _, player = play(bm.ROSTER["HB-TS"], 14)
-    moved = pickle.loads(pickle.dumps(player))
-    np.testing.assert_array_equal(moved.start_task().prior.mean, player.start_task().prior.mean)
+    assert player._memory.mode is not None
+    player.save(tmp_path / "player.json")
+    others = [pickle.loads(pickle.dumps(player)), bm.Player.load(tmp_path / "player.json")]
+    for other in others:
+        for one, same in zip(player._memory.mode, other._memory.mode, strict=True):
+            np.testing.assert_array_equal(one, same)
+    found = []
+    for one in (player, *others):
+        rng = np.random.default_rng(9)
+        for _ in range(6):  # past the next fit
+            prior = one.start_task().prior
+            one.play(FAMILY.draw(rng))
+        found.append(prior)
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.mean, found[0].mean)
+        np.testing.assert_array_equal(other.cov, found[0].cov)
+
+
+def test_many_tasks_are_drawn_by_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where these pass their checks; few tasks by NUTS, and all where no weights do."""
+    stats = statistics_of(FAMILY, bm.ROSTER["UKTS"], 300, 0)
+    prior = prior_from_bounds(FAMILY.told()).settled(1)
+
+    def method(n: int) -> str:
+        few = bm.TaskStatistics(stats.gram[:n], stats.moment[:n])
+        problem = Problem(few, FAMILY.noise_sd, prior, "fused")
+        return draw_quickly(problem, draws=50, tune=50, seed=1).method
+
+    assert [method(n) for n in (3, 300)] == ["nuts", "laplace"]
+    monkeypatch.setattr("bayesmeta.posterior.laplace.EFFICIENCY", 1.1)
+    assert method(300) == "nuts"
+
+
+def test_a_fit_looks_from_the_mode_of_the_last() -> None:
+    """By either method the mode is the same, and from any start the draws have the same law."""
+    stats = statistics_of(FAMILY, bm.ROSTER["UKTS"], 300, 0)
+    problem = Problem(stats, FAMILY.noise_sd, prior_from_bounds(FAMILY.told()).settled(1), "fused")
+    options = {"draws": 50, "tune": 50, "seed": 1}
+    for name in ("auto", "nuts"):
+        first = draw_quickly(problem, method=name, **options)  # type: ignore[arg-type]
+        again = draw_quickly(problem, method=name, start=first.mode, **options)  # type: ignore[arg-type]
+        assert first.mode is not None and again.mode is not None
+        for one, other in zip(first.mode, again.mode, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-2)
+        worthless = np.zeros(1), np.array([[-1e9]])  # no covariance: passed over
+        other_start = draw_quickly(problem, method=name, start=worthless, **options)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(other_start.draws["mu"], first.draws["mu"])
 
 
 @pytest.mark.parametrize("wrong", [{"growth": 1.0}, {"draws": 5}, {"tune": 10}])

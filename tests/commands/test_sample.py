@@ -62,7 +62,7 @@ def test_a_posterior_from_a_csv(
             ["--prior-mean-sd", "1,2,3"],
             "--prior-mean-sd has 3 numbers; give one, or 2, for 'intercept', 'Days'",
         ),
-        (["--method", "reml"], "unrecognized arguments: --method reml"),
+        (["--method", "reml"], "argument --method: invalid choice: 'reml'"),
         (["--draws", "0"], "--draws must be at least 1"),
         (["--tune", "0"], "--tune must be at least 1"),
         (["--seed", str(2**64)], "--seed must be less than 2**64"),

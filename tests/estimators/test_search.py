@@ -16,7 +16,7 @@ from bayesmeta.estimators.search import LIMIT, Search
 from bayesmeta.estimators.starts import Climbs
 from bayesmeta.kernels import ascend
 from bayesmeta.kernels.estep import estep
-from bayesmeta.kernels.lanes import EachTask, Parameters
+from bayesmeta.kernels.layout import EachTask, Parameters
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import ROOT, Problem
 from tests.trials.maxima import SAYS_SO, SHORT, fitted, statistics

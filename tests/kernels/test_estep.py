@@ -7,7 +7,7 @@ import pytest
 
 from bayesmeta.estimators.likelihood import CHUNK, evaluate, in_threads, pack
 from bayesmeta.kernels.estep import estep
-from bayesmeta.kernels.lanes import LANES, EachTask, Parameters
+from bayesmeta.kernels.layout import LANES, EachTask, Parameters
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import Problem
 

@@ -46,6 +46,7 @@ POLICIES = {
     "greedy": greedy(),
     "bayes-ucb": bayes_ucb(),
     "v-ids": v_ids(draws=20),
+    "v-ids-sobol": v_ids(draws=16, sobol=True),
     "oful": oful(norm_bound=3.0),
     "ids-deterministic": frequentist_ids(norm_bound=3.0),
     "ids-randomised": frequentist_ids(norm_bound=3.0, randomised=True),

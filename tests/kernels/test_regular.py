@@ -9,7 +9,7 @@ import pytest
 
 from bayesmeta.estimators.likelihood import lay_out
 from bayesmeta.kernels.estep import INFLATED, estep, estep_value
-from bayesmeta.kernels.lanes import LANES, Chunk, EachTask, Parameters
+from bayesmeta.kernels.layout import LANES, Chunk, EachTask, Parameters
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import Problem
 from tests.trials.tables import Rational, _log, _plus, _rational, _solve, _times, _turned

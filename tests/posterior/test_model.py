@@ -21,7 +21,7 @@ from bayesmeta.posterior.priors import (
     bartlett_root,
     lkj_roots,
 )
-from bayesmeta.posterior.sampling import starting_point
+from bayesmeta.posterior.target import Target
 from tests.helpers import Problem as Data
 from tests.helpers import size
 
@@ -58,8 +58,8 @@ def unconstrained(problem: Problem, seed: int) -> dict[str, np.ndarray]:
     model = model_of(problem)
     rng = np.random.default_rng(seed)
     return {
-        model.rvs_to_values[variable].name: 0.7 * rng.standard_normal(variable.type.shape)
-        for variable in model.free_RVs
+        name: 0.7 * rng.standard_normal(value.shape)
+        for name, value in model.initial_point(random_seed=1).items()
     }
 
 
@@ -369,22 +369,19 @@ def test_a_value_just_beyond_its_limit_is_seen_to_be() -> None:
 
 def test_compiled_log_density_is_the_models() -> None:
     """What PyTensor compiles for nutpie, through its private doors, is PyMC's log-density."""
-    from bayesmeta.posterior.model import data_of
-    from bayesmeta.posterior.sampling import compiled
-
     stats, prior = one_dimensional()
     problem = check_problem(stats, 0.5, prior, "fused")
-    ready, data = compiled(problem), data_of(problem)
-    names = [name for name, _ in ready.parts]
+    target = Target(problem)
+    assert list(target.shapes.values()) == [(1,), (1,), (0,)]
     for seed in range(3):
-        point = np.random.default_rng(seed).standard_normal(ready.size)
-        value, gradient = ready.log_density(point, data)
-        parts = dict(zip(names, point[:, None], strict=True))
+        point = np.random.default_rng(seed).standard_normal(target.size)
+        value, gradient = target.log_density(point)
+        mu, spread, partial = target.shapes
+        parts = {mu: point[:1], spread: point[1:], partial: np.empty(0)}
         assert value == pytest.approx(log_density(problem, parts), rel=1e-10)
-        step = 1e-6 * np.eye(ready.size)
+        step = 1e-6 * np.eye(target.size)
         slopes = [
-            (ready.log_density(point + one, data)[0] - ready.log_density(point - one, data)[0])
-            / 2e-6
+            (target.log_density(point + one)[0] - target.log_density(point - one)[0]) / 2e-6
             for one in step
         ]
         np.testing.assert_allclose(gradient, slopes, rtol=1e-5, atol=1e-5)
@@ -426,14 +423,14 @@ def test_interrupted_draws_are_not_handed_out(monkeypatch: pytest.MonkeyPatch) -
     """nutpie returns what it has when it is interrupted; a chain that is short is no chain."""
     import nutpie
 
-    from bayesmeta.posterior.sampling import draw_chain
+    from bayesmeta.posterior.quick import draw_quickly
 
     stats, prior = one_dimensional()
     problem = check_problem(stats, 0.5, prior, "fused")
     whole = nutpie.sample
     monkeypatch.setattr(nutpie, "sample", lambda made, **k: whole(made, **(k | {"draws": 20})))
     with pytest.raises(KeyboardInterrupt):
-        draw_chain(problem, draws=50, tune=50, seed=0)
+        draw_quickly(problem, draws=50, tune=50, seed=0, method="nuts")
 
 
 def test_the_likelihood_refuses_other_dimensions() -> None:
@@ -616,7 +613,7 @@ def test_a_missing_package_is_said(
     tasks: bm.TaskStatistics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which one, and what to do, wherever it is missed."""
-    from bayesmeta.posterior.sampling import draw_chain
+    from bayesmeta.posterior.quick import draw_quickly
 
     problem = check_problem(tasks, 1.0, None, "fused")
     for missing in ("pymc", "nutpie"):
@@ -627,7 +624,7 @@ def test_a_missing_package_is_said(
         with pytest.raises(bm.InputError, match=words):
             bm.sample_posterior(tasks, 1.0)
         with pytest.raises(bm.InputError, match=words):
-            draw_chain(problem, draws=10, tune=10, seed=0)
+            draw_quickly(problem, draws=10, tune=10, seed=0)
     monkeypatch.setattr("bayesmeta.posterior.model.find_spec", lambda name: None)
     with pytest.raises(bm.InputError, match="needs the package pymc"):
         bm.build_model(tasks, 1.0)
@@ -682,7 +679,5 @@ def test_chains_start_where_the_prior_is() -> None:
     prior = bm.default_prior(scaled, 5e3)
     assert float(np.asarray(prior.mean)[0]) == pytest.approx(1e4, rel=0.4)
     problem = check_problem(scaled, 5e3, None, "fused")
-    from bayesmeta.posterior.sampling import compiled
-
-    start, jitter = starting_point(problem, compiled(problem))
+    start, jitter = Target(problem).start()
     assert start[0] == np.asarray(prior.mean)[0] and 1e3 < jitter[0] < 1e5

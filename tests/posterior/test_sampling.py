@@ -19,10 +19,10 @@ import xarray as xr
 from scipy import stats as st
 
 import bayesmeta as bm
-from bayesmeta.posterior.model import Problem, check_problem, data_of
+from bayesmeta.posterior.model import Problem, check_problem
 from bayesmeta.posterior.op import task_likelihood
 from bayesmeta.posterior.priors import InverseWishart, KnownCovariance
-from bayesmeta.posterior.sampling import compiled, starting_point
+from bayesmeta.posterior.target import Target, compiled
 from tests.helpers import Problem as Data
 from tests.helpers import size
 
@@ -234,10 +234,9 @@ def problem_of(kind: str) -> Problem:
 
 @pytest.mark.parametrize("kind", ["fused", "centred"])
 def test_compiled_functions_let_go_of_pythons_lock(kind: str) -> None:
-    """Both of them: chains run side by side."""
-    ready = compiled(problem_of(kind))
-    for function in (ready.value_and_gradient, ready.expand):
-        assert function.targetoptions["nogil"] is True  # type: ignore[attr-defined]
+    """Chains run side by side."""
+    function = compiled(problem_of(kind)).value_and_gradients
+    assert function.targetoptions["nogil"] is True  # type: ignore[attr-defined]
 
 
 @pytest.mark.filterwarnings("ignore::bayesmeta.FitWarning")
@@ -252,13 +251,12 @@ def test_cores_do_not_matter() -> None:
 def test_where_a_spread_vanishes_the_centred_model_has_no_density() -> None:
     """PyMC's check of a covariance is -inf, as in PyMC's own sampler, not an error, of which nutpie
     dies; short runs of many seeds come near it."""
-    problem = problem_of("centred")
-    ready = compiled(problem)
-    point, _ = starting_point(problem, ready)
-    assert np.isfinite(ready.log_density(point, data_of(problem))[0])
+    target = Target(problem_of("centred"))
+    point, _ = target.start()
+    assert np.isfinite(target.log_density(point)[0])
     flat = point.copy()
-    flat[[name for name, size in ready.parts for _ in range(size)].index("spread")] = 0.0
-    assert ready.log_density(flat, data_of(problem))[0] == -np.inf
+    flat[list(target.shapes).index("spread") * 2] = 0.0  # after two entries of mu
+    assert target.log_density(flat)[0] == -np.inf
     for seed in range(8):
         tree = draw(model="centred", draws=20, tune=60, random_seed=seed, target_accept=0.6)
         assert np.isfinite(tree["posterior"]["Sigma"]).all()
@@ -316,7 +314,7 @@ def test_an_interrupted_nutpie_hands_out_nothing(how: str, monkeypatch: pytest.M
             return tree.isel(draw=slice(5))
         if how == "fewer chains":
             return tree.isel(chain=slice(1))
-        tree["posterior"]["mu"][1, 30:] = np.nan
+        tree["posterior"]["point"][1, 30:] = np.nan
         return tree
 
     monkeypatch.setattr(nutpie, "sample", cut)

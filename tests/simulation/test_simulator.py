@@ -17,7 +17,7 @@ from bayesmeta.agents.exploration import Rule
 from bayesmeta.agents.learners import KNOWN, Moments
 from bayesmeta.agents.roster import ROSTER, find_agents, with_references
 from bayesmeta.posterior.model import Problem
-from bayesmeta.posterior.sampling import Chain
+from bayesmeta.posterior.quick import Drawn
 from bayesmeta.simulation.records import thin
 from bayesmeta.simulation.simulator import VARIABLES, simulate_run
 from bayesmeta.streams import ENVIRONMENT, cell_seed, stream
@@ -337,12 +337,13 @@ def test_fits_that_cannot_be_trusted_are_counted(monkeypatch: pytest.MonkeyPatch
     summaries, too, which need no such count of an older record."""
     fits = []
 
-    def chain(problem: Problem, *, draws: int, **rest: object) -> Chain:
+    def chain(problem: Problem, *, draws: int, **rest: object) -> Drawn:
         fits.append(len(problem.stats))
         mu = np.random.default_rng(0).standard_normal((draws, 1))
-        return Chain({"mu": mu, "Sigma": np.ones((draws, 1, 1))}, np.zeros(2), fits[-1] % 3 == 0)
+        found = {"mu": mu, "Sigma": np.ones((draws, 1, 1))}
+        return Drawn(found, None, int(fits[-1] % 3 == 0), "nuts")
 
-    monkeypatch.setattr("bayesmeta.posterior.online.draw_chain", chain)
+    monkeypatch.setattr("bayesmeta.posterior.online.draw_quickly", chain)
     family = bm.TaskFamily(
         bm.GaussianPrior([1.5], [[0.4]]), bm.UniformBall(1, 1.0, 5), noise_sd=0.7, horizon=4
     )

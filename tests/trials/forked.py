@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -214,14 +214,17 @@ def _do_not_compile(tree: Path) -> None:
         return
     import numpy as np
 
-    play = importlib.import_module("bayesmeta.kernels.play")
-    compiled = play.play_all
+    def with_records(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        def called(agents: Any, *rest: Any) -> Any:
+            names = ("settings", "totals")
+            records = {name: getattr(agents, name).view(np.recarray) for name in names}
+            return kernel(agents._replace(**records), *rest)
 
-    def play_all(agents: Any, task: Any) -> None:
-        records = {name: getattr(agents, name).view(np.recarray) for name in ("settings", "totals")}
-        compiled(agents._replace(**records), task)
+        return called
 
-    play.play_all = play_all
+    for module, name in (("kernels.play", "play_all"), ("agents.ensemble", "play_block")):
+        home = importlib.import_module(f"bayesmeta.{module}")
+        setattr(home, name, with_records(getattr(home, name)))
 
 
 def run_tests(
