@@ -56,16 +56,8 @@ maxima: setup  ## compare likelihoods with the best of 50 starts on 2,000 small 
 	$(PYTHON) -m tests.trials.maxima
 	$(PYTHON) analyses/hardening/report.py
 
-record: setup  ## run the recorded studies again and write analyses/ (two hours)
-	for study in figure1 figure1-bayes figure1-few figure1-fair figure1-orderings figure1-ids figure1-definiteness estimators calibration calibration-adaptive calibration-methods bayes-vs-moment bayes-vs-moment-fits bayes-vs-moment-priors theorems-ts theorems-ids theorems-horizon theorems-dim theorems-dim-radius; do \
-	  .venv/bin/bayesmeta study run $$study && .venv/bin/bayesmeta study collect $$study --record analyses || exit; \
-	done
-	$(PYTHON) analyses/figure1/report.py
-	$(PYTHON) analyses/estimators/report.py
-	$(PYTHON) analyses/calibration/report.py
-	$(PYTHON) analyses/bayes-vs-moment/report.py
-	$(PYTHON) analyses/theorems/report.py
-	$(PYTHON) analyses/claims/report.py --record
+record: setup  ## run the recorded studies again and write analyses/ (one to two hours, resumable)
+	$(PYTHON) analyses/record.py
 
 lock: setup  ## compile requirements.lock from pyproject.toml
 	@if uv --version >/dev/null 2>&1; then uv=uv; else uv=.uv/bin/uv; fi; \

@@ -16,7 +16,7 @@ import xarray as xr
 from bayesmeta.report.figures.compared import figure_compared
 from bayesmeta.report.markdown import write_block
 from bayesmeta.report.numbers import csv_text, exact_share, ratio_of_means
-from bayesmeta.report.page import render, write_page
+from bayesmeta.report.page import made_from, render, write_page
 from bayesmeta.simulation.records import read_record
 from bayesmeta.simulation.summaries import Interval, interval
 from bayesmeta.studies.bayes import HORIZON, LEVEL, METHODS, NEXT, PLAYED, RADII, explored
@@ -135,6 +135,7 @@ def values(record: xr.Dataset, priors: xr.Dataset) -> dict[str, Any]:
     theory = record.lowest_eigenvalue.sel(estimate="widened, theory") > 0
     return {
         "command": "python analyses/bayes-vs-moment/report.py",
+        "made_from": made_from([record, priors]),
         "runs": runs,
         "first": first,
         "last": last,

@@ -17,7 +17,7 @@ from bayesmeta.calibration.ranks import coverage, uniformity
 from bayesmeta.report.figures.calibration import Covered, figure_calibration, figure_coverage
 from bayesmeta.report.figures.style import DPI
 from bayesmeta.report.markdown import write_block
-from bayesmeta.report.page import render
+from bayesmeta.report.page import made_from, render
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.simulation.records import read_record
 from bayesmeta.simulation.summaries import Interval
@@ -34,6 +34,7 @@ from bayesmeta.studies.calibration import (
 )
 
 HERE = Path(__file__).parent
+RECORDS = ("random", "adaptive", "methods")
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 CHOSEN = "right, on data a learner chose"
 """The right model, noise known, on all steps of an agent."""
@@ -110,6 +111,24 @@ def ranked(random: xr.Dataset, adaptive: xr.Dataset) -> list[dict[str, Any]]:
     return rows
 
 
+def by_method(methods: xr.Dataset) -> list[dict[str, Any]]:
+    """A row for every method of drawing and model: all replications, and those by weights."""
+    rows = []
+    for case in methods.case.values.tolist():
+        for model in methods.model.values.tolist():
+            here = methods.sel(case=case, model=model)
+            weighed = here.isel(run=(here.weighed > 0).values)
+            p = p_values(here)
+            row = {"case": case, "model": model, "runs": here.sizes["run"], "p": min(p.values())}
+            row |= {"calibrated": calibrated(p), "weighed": weighed.sizes["run"], "p_weighed": None}
+            if weighed.sizes["run"] >= 100:
+                among = p_values(weighed)
+                row |= {"p_weighed": min(among.values())}
+                row["calibrated"] = row["calibrated"] and calibrated(among)
+            rows.append(row)
+    return rows
+
+
 def as_csv(rows: list[dict[str, Any]], **renamed: str) -> str:
     """A table as text; ``renamed`` has old names by new ones."""
     frame = pd.DataFrame(rows).rename(columns={old: new for new, old in renamed.items()})
@@ -117,7 +136,7 @@ def as_csv(rows: list[dict[str, Any]], **renamed: str) -> str:
     return text
 
 
-def values(random: xr.Dataset, adaptive: xr.Dataset) -> dict[str, Any]:
+def values(random: xr.Dataset, adaptive: xr.Dataset, methods: xr.Dataset) -> dict[str, Any]:
     """What the templates are filled with."""
     rows = ranked(random, adaptive)
     judged: dict[str, dict[str, float]] = {}
@@ -158,21 +177,23 @@ def values(random: xr.Dataset, adaptive: xr.Dataset) -> dict[str, Any]:
         "draws": DRAWS,
         "thin": THIN,
         "command": "python analyses/calibration/report.py",
+        "by_method": by_method(methods),
+        "made_from": made_from([random, adaptive, methods]),
     }
 
 
-def readme(random: xr.Dataset, adaptive: xr.Dataset) -> str:
+def readme(random: xr.Dataset, adaptive: xr.Dataset, methods: xr.Dataset) -> str:
     """The page of this folder."""
-    return render(HERE / "README.md.j2", **values(random, adaptive))
+    return render(HERE / "README.md.j2", **values(random, adaptive, methods))
 
 
-def main_block(random: xr.Dataset, adaptive: xr.Dataset) -> str:
+def main_block(random: xr.Dataset, adaptive: xr.Dataset, methods: xr.Dataset) -> str:
     """The block of the project's README."""
-    return render(HERE / "block.md.j2", **values(random, adaptive))
+    return render(HERE / "block.md.j2", **values(random, adaptive, methods))
 
 
 def main() -> None:
-    random, adaptive = (read_record(HERE / f"{name}.nc") for name in ("random", "adaptive"))
+    random, adaptive, methods = (read_record(HERE / f"{name}.nc") for name in RECORDS)
     panels = covered(random, adaptive)
     figures = {
         "calibration": figure_calibration(random, DRAWS),
@@ -181,13 +202,15 @@ def main() -> None:
     for name, figure in figures.items():
         write_atomically(HERE / f"{name}.png", lambda to, f=figure: f.savefig(to, dpi=DPI))
     texts = {
-        "README.md": readme(random, adaptive),
+        "README.md": readme(random, adaptive, methods),
         "coverage.csv": coverage_csv(panels),
         "ranks.csv": as_csv(ranked(random, adaptive)),
     }
     for name, text in texts.items():
         write_atomically(HERE / name, lambda to, t=text: to.write_text(t))
-    write_block(HERE.parent.parent / "README.md", "calibration", main_block(random, adaptive))
+    write_block(
+        HERE.parent.parent / "README.md", "calibration", main_block(random, adaptive, methods)
+    )
 
 
 if __name__ == "__main__":

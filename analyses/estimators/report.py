@@ -13,7 +13,7 @@ import xarray as xr
 from bayesmeta.report.figures.estimators import figure_estimators
 from bayesmeta.report.markdown import write_block
 from bayesmeta.report.numbers import csv_text, exact_share, ratio_of_errors
-from bayesmeta.report.page import render, write_page
+from bayesmeta.report.page import made_from, render, write_page
 from bayesmeta.simulation.records import read_record
 from bayesmeta.simulation.summaries import Interval, interval
 from bayesmeta.studies.estimators import METHODS, STUDIES, WIDENING
@@ -78,6 +78,7 @@ def values(record: xr.Dataset) -> dict[str, Any]:
     last = int(record.n[-1])
     return {
         "command": "python analyses/estimators/report.py",
+        "made_from": made_from([record]),
         "settings": len(STUDY.cells) // RUNS,
         "runs": RUNS,
         "widening": WIDENING,

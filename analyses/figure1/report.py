@@ -20,7 +20,7 @@ from bayesmeta.report.figure1 import RECORDED, recorded_rows, with_recorded
 from bayesmeta.report.figures.figure1 import figure_1, figure_orderings
 from bayesmeta.report.markdown import write_block
 from bayesmeta.report.numbers import csv_text
-from bayesmeta.report.page import render, write_page
+from bayesmeta.report.page import made_from, render, write_page
 from bayesmeta.simulation.records import cumulative, read_record, settings_of, write_record
 from bayesmeta.simulation.summaries import (
     Interval,
@@ -97,6 +97,7 @@ def values(records: dict[str, xr.Dataset]) -> dict[str, Any]:
     counts = definite.not_positive_definite
     return {
         "command": "python analyses/figure1/report.py",
+        "made_from": made_from(records.values()),
         "rows": ROWS,
         "ours": OURS,
         "bayesian": BAYESIAN,

@@ -16,7 +16,7 @@ import xarray as xr
 from bayesmeta.report.figures.style import DPI, Look, look
 from bayesmeta.report.figures.theorems import Growth, figure_deviations, figure_growth
 from bayesmeta.report.markdown import write_block
-from bayesmeta.report.page import render
+from bayesmeta.report.page import made_from, render
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.simulation.records import cumulative, read_record
 from bayesmeta.simulation.summaries import Interval, interval
@@ -195,6 +195,7 @@ def values(records: dict[str, xr.Dataset], panels: list[Growth]) -> dict[str, An
         "start": FROM + 1,
         "narrow": f"covariance times {SCALES[1]:g}",
         "command": "python analyses/theorems/report.py",
+        "made_from": made_from(records.values()),
     }
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesmeta.report.figures.style import DPI
 from bayesmeta.report.markdown import from_interval, table
 from bayesmeta.runner.files import Writer, write_together
+from bayesmeta.runner.provenance import sources_of
 from bayesmeta.simulation.summaries import Interval
 
 if TYPE_CHECKING:
+    import xarray as xr
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
@@ -34,6 +37,17 @@ def render(template: Path, **values: object) -> str:
     parts = re.split(r"(<details>.*?</details>)", text, flags=re.DOTALL)
     parts[::2] = [re.sub(r"\n(?=- )", "\n\n", part) for part in parts[::2]]  # bullets apart
     return re.sub(r"\n{3,}", "\n\n", "".join(parts)).strip() + "\n"
+
+
+def made_from(records: Iterable[xr.Dataset]) -> str:
+    """Which state of the source made the records of a page, in words; one that does not say (the
+    earliest did not) counts as a state of its own."""
+    unknown = '{"source": "not recorded"}'
+    found = [sources_of(record.attrs.get("versions", unknown)) for record in records]
+    states = set().union(*found)
+    if len(states) == 1:
+        return f"made from one state of the source, {states.pop()}"
+    return f"made from {len(states)} states of the source"
 
 
 def write_page(texts: dict[Path, str], figures: dict[Path, Figure]) -> None:

@@ -69,7 +69,10 @@ def collect(study: Study, source: Path | str | Report, *, partial: bool = False)
 def collect_kept(study: Study, source: Path | str | Report, *, partial: bool = False) -> xr.Dataset:
     """What the study keeps of its collected Dataset; see ``collect``."""
     data = collect(study, source, partial=partial)
-    return study.keep(data) if study.keep is not None else data
+    if study.keep is None:
+        return data
+    kept = study.keep(data)
+    return kept.assign_attrs({"versions": data.attrs["versions"], **kept.attrs})
 
 
 def _shared_coords(data: xr.Dataset) -> xr.Dataset:

@@ -37,6 +37,12 @@ def versions() -> dict[str, str]:
     )
 
 
+def sources_of(made_by: str) -> set[str]:
+    """The states of the source in a record's attribute ``versions``."""
+    found = json.loads(made_by)
+    return {one["source"] for one in (found if isinstance(found, list) else [found])}
+
+
 def changes(old: dict[str, str], new: dict[str, str]) -> str:
     """What differs between two sets of versions, in words."""
     return ", ".join(

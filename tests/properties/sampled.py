@@ -58,7 +58,7 @@ class Asked(NamedTuple):
     good: bool
 
 
-DEFAULTS = {"draws": 1000, "tune": 500, "chains": 4, "random_seed": 0, "target_accept": 0.8}
+DEFAULTS = {"draws": 1000, "tune": None, "chains": 4, "random_seed": 0, "target_accept": 0.8}
 WHOLE = {"draws": 1, "tune": 1, "chains": 1, "random_seed": 0}
 """Settings that are whole numbers, and the least."""
 
@@ -228,7 +228,8 @@ def options_of_sample(case: Drawing) -> None:
     given = dict(one[2:].split("=") for one in case.options)
     for name, default in DEFAULTS.items():
         option = {"random_seed": "seed"}.get(name, name.replace("_", "-"))
-        assert told[name] == float(given.get(option, default)), option
+        wanted = given.get(option, default)
+        assert told[name] == (None if wanted is None else float(wanted)), option
     for name in ("scale", "mean_sd", "eta", "noise_scale"):
         text = given.get(f"prior-{name.replace('_', '-')}")
         if text is not None:

@@ -185,7 +185,11 @@ def test_which_kernels_compile_anew() -> None:
     one = next(one for one in mutants(ROOT, file) if one.function == "upper_root")
     assert code.is_compiled(one)
     climbs = {f"bayesmeta/kernels/ascend.py:{name}" for name in ("ascend", "height")}
-    users = {"bayesmeta/estimators/moments.py:usable", *climbs}
+    heights = {
+        f"bayesmeta/kernels/profile.py:{name}" for name in ("profile", "best_mean", "best_root")
+    }
+    blocks = {f"bayesmeta/agents/block.py:{name}" for name in ("play_block", "_estimate")}
+    users = {"bayesmeta/estimators/moments.py:usable", *climbs, *heights, *blocks}
     assert code.affected(one) == {f"{file}:upper_root", *users}
     assert "bayesmeta/agents/learners.py:Moments.estimate" in code.callers(one)
     shared = "bayesmeta/kernels/codes.py"
