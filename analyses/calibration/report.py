@@ -121,7 +121,7 @@ def by_method(methods: xr.Dataset) -> list[dict[str, Any]]:
             p = p_values(here)
             row = {"case": case, "model": model, "runs": here.sizes["run"], "p": min(p.values())}
             row |= {"calibrated": calibrated(p), "weighed": weighed.sizes["run"], "p_weighed": None}
-            if weighed.sizes["run"] >= 100:
+            if weighed.sizes["run"] >= 50:
                 among = p_values(weighed)
                 row |= {"p_weighed": min(among.values())}
                 row["calibrated"] = row["calibrated"] and calibrated(among)

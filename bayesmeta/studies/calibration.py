@@ -206,7 +206,7 @@ STUDIES = (
     ),
     Study(
         "calibration-methods",
-        grid(case=list(METHODS), model=list(RIGHT), run=range(500)),
+        grid(case=list(METHODS), model=list(RIGHT), run=range(200)),
         replicate_method,
         random_seed=7,
         dims=("case", "model", "run"),

@@ -363,7 +363,7 @@ def test_every_method_of_drawing_is_calibrated() -> None:
 
     rows = load(ROOT / "analyses" / "calibration" / "report.py").by_method(calibration()[2])
     assert {(row["case"], row["model"]) for row in rows} == {(c, m) for c in METHODS for m in RIGHT}
-    assert all(row["calibrated"] and row["runs"] == 500 for row in rows)
+    assert all(row["calibrated"] and row["runs"] == 200 for row in rows)
     for row in rows:
         assert (row["weighed"] > 0) == (METHODS[row["case"]][1] == "auto")
         assert row["case"] != "many tasks, auto" or row["p_weighed"] is not None
