@@ -8,7 +8,9 @@ points into the model's variables is run by NumPy, for all draws at once, and ne
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +28,23 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
+def exactly() -> AbstractContextManager[None]:
+    """Sums are added up in their order, in code compiled within.
+
+    Else it is the compiler's choice, which may differ between a function that has just been
+    compiled and the same one kept on disk.
+    """
+    unchanged: AbstractContextManager[None] = pytensor.config.change_flags(numba__fastmath=False)
+    return unchanged
+
+
 class _Unlocked(NumbaLinker):
     """PyTensor's numba linker, with functions that release Python's lock while they run."""
 
     def jit_compile(self, fn_and_cache: Any) -> Any:
         function, key = fn_and_cache
         if key is not None:
-            CACHED_SRC_FUNCTIONS[function.py_func] = f"{key}-nogil"
+            CACHED_SRC_FUNCTIONS[function.py_func] = f"{key}-nogil-exact"
         return numba_njit(function.py_func, final_function=True, cache=key is not None, nogil=True)
 
 
@@ -50,29 +62,43 @@ class Compiled:
     """the unconstrained variables in their order, and their dimensions"""
     kept: dict[str, tuple[str, ...]]
     """the variables that draws are turned into, and their dimensions"""
-    value_and_gradients: Callable[..., tuple[Any, ...]]
+    framed: bool
+    """whether the log-density is a function of z, centre and root, at the point centre + root z, or
+    of the point"""
+    value_and_gradient: Callable[..., tuple[Any, Any]]
     value_data: tuple[str, ...]
     expand: Callable[..., list[Any]]
     expand_data: tuple[str, ...]
 
 
-def compile_model(model: pm.Model, keep: tuple[str, ...]) -> Compiled:
-    """Compile the log-density with its gradients, and what turns many points into the variables
+def compile_model(model: pm.Model, keep: tuple[str, ...], framed: bool) -> Compiled:
+    """Compile the log-density with its gradient, and what turns many points into the variables
     named in ``keep`` (those that the model has). Every variable of the model must have dims."""
     values = [model.rvs_to_values[variable] for variable in model.free_RVs]
-    density = model.logp()
-    value, value_data = _function(values, [density, *pt.grad(density, values)], _MODE)
+    named = model.named_vars_to_dims
+
+    def dims_of(name: str) -> tuple[str, ...]:
+        return tuple(str(dim) for dim in named.get(name, ()))
+
+    parts = {one.name: dims_of(v.name) for v, one in zip(model.free_RVs, values, strict=True)}
+    z, centre, root = pt.dvector("z"), pt.dvector("centre"), pt.dmatrix("root")
+    point = centre + (root * z).sum(axis=1) if framed else z  # no BLAS: bits depend on its threads
+    pieces, end = {}, pt.constant(0)
+    for one in values:
+        shape = [model.dim_lengths[dim] for dim in parts[one.name]]
+        start, end = end, end + math.prod(shape, start=pt.constant(1))
+        pieces[one] = point[start:end].reshape(shape)
+    density = clone_replace(model.logp(), pieces)
+    arguments = [z, centre, root] if framed else [z]
+    with exactly():
+        value, value_data = _function(arguments, [density, pt.grad(density, z)], _MODE)
     wanted = [variable for variable in model.unobserved_value_vars if variable.name in keep]
     many = {one: pt.tensor(one.name, shape=(None,) * (one.type.ndim + 1)) for one in values}
     expand, expand_data = _function(many.values(), vectorize_graph(wanted, many), _BY_NUMPY)
-    dims = model.named_vars_to_dims
-
-    def dims_of(name: str) -> tuple[str, ...]:
-        return tuple(str(dim) for dim in dims.get(name, ()))
-
     return Compiled(
-        {value.name: dims_of(var.name) for var, value in zip(model.free_RVs, values, strict=True)},
+        parts,
         {str(variable.name): dims_of(variable.name) for variable in wanted},
+        framed,
         value.vm.jit_fn,
         value_data,
         expand,

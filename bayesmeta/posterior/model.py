@@ -247,6 +247,8 @@ def _mean_and_root(prior: Prior, data: dict[str, Any]) -> tuple[Any, Any]:
     import pymc as pm
     import pytensor.tensor as pt
 
+    from bayesmeta.posterior.bartlett import inverse_root
+
     if isinstance(prior, LKJ):
         mean = pm.Normal("mu", data["mean"], data["mean_sd"], dims="feature")
         spread = pm.Normal("spread", 0.0, data["scale"], dims="feature")
@@ -256,10 +258,10 @@ def _mean_and_root(prior: Prior, data: dict[str, Any]) -> tuple[Any, Any]:
         squares = pm.ChiSquared("squares", data["degrees"], dims="feature")
         offs = pm.Normal("offs", 0.0, 1.0, dims="pair")
         lower = _below(offs, data) + pt.diag(pt.sqrt(squares) - 1)
-        root = pt.linalg.inv(data["upper"] @ lower[::-1, ::-1]).T
+        root = inverse_root(data["upper"], lower[::-1, ::-1])
         raw = pm.Normal("raw", 0.0, 1.0, dims="feature")
         mean = pm.Deterministic(
-            "mu", data["mean"] + root @ raw / pt.sqrt(data["weight"]), dims="feature"
+            "mu", data["mean"] + (root * raw).sum(axis=1) / pt.sqrt(data["weight"]), dims="feature"
         )
     else:
         mean = pm.Normal("mu", data["mean"], data["mean_sd"], dims="feature")

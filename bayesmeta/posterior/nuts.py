@@ -50,9 +50,7 @@ def draw_points(
     centre, jitter = target.start()
 
     def make_density() -> Callable[..., tuple[float, Array]]:
-        if frame is not None:
-            return lambda z: frame.density(target, z)
-        return lambda point: target.log_density(np.array(point))
+        return target.density(frame)
 
     def make_expand(*seeds: int) -> Callable[..., dict[str, Array]]:
         def expand(point: Array) -> dict[str, Array]:

@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
+from numba import float64, int64
+from numba.core.types import NamedTuple as NamedTupleType
 from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
@@ -26,6 +28,7 @@ from pytensor.tensor.rewriting.basic import register_canonicalize, register_spec
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.likelihood import lay_out
+from bayesmeta.kernels.address import by_address
 from bayesmeta.kernels.collapsed import Data, ValueAndGradients, value_alone, value_and_gradients
 from bayesmeta.kernels.jit import STAMP
 from bayesmeta.kernels.layout import Chunk
@@ -165,6 +168,14 @@ def _agree(shapes: list[tuple[int | None, ...]]) -> None:
         )
 
 
+_VECTOR, _MATRIX = float64[::1], float64[:, ::1]
+_CHUNK = NamedTupleType(
+    (_MATRIX, _MATRIX, _VECTOR, _MATRIX, _MATRIX, _VECTOR, _VECTOR, int64), Chunk
+)
+_ARGUMENTS = (_VECTOR, _MATRIX, float64, NamedTupleType((_CHUNK, _MATRIX, float64), Data))
+"""What the kernels are called with, as numba's types."""
+
+
 @register_funcify_default_op_cache_key(CollapsedLikelihood)
 def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple[Any, int]:
     """The same for numba; the kernels' source is part of the key under which it is kept."""
@@ -194,16 +205,18 @@ def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple
         return np.ascontiguousarray(mean), np.ascontiguousarray(root), noise_sd.item(), data
 
     if op.gradients:
+        kernel = by_address(value_and_gradients, _ARGUMENTS)
 
         @numba_njit
         def collapsed(mean, root, noise_sd, *arrays):  # type: ignore[no-untyped-def]
-            found = value_and_gradients(*ready(mean, root, noise_sd, arrays))
+            found = kernel(*ready(mean, root, noise_sd, arrays))
             return np.asarray(found.value), found.mean, found.root, np.asarray(found.noise_sd)
     else:
+        kernel = by_address(value_alone, _ARGUMENTS)
 
         @numba_njit
         def collapsed(mean, root, noise_sd, *arrays):  # type: ignore[no-untyped-def]
-            return np.asarray(value_alone(*ready(mean, root, noise_sd, arrays)))
+            return np.asarray(kernel(*ready(mean, root, noise_sd, arrays)))
 
     return collapsed, int(STAMP[:12], 16) + op.gradients
 

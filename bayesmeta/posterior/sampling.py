@@ -20,7 +20,7 @@ from bayesmeta.posterior.model import Problem, check_problem, coords_of, model_o
 from bayesmeta.posterior.nuts import complete, draw_points, no_advice, one_line
 from bayesmeta.posterior.predictive import add_prior, add_theta, observed
 from bayesmeta.posterior.priors import Prior, describe_prior
-from bayesmeta.posterior.target import VARIABLES, Target
+from bayesmeta.posterior.target import VARIABLES, Target, has_frame
 from bayesmeta.posterior.whitening import find_frame
 from bayesmeta.runner.executors import usable_cores
 from bayesmeta.runner.plain import without_nan
@@ -271,7 +271,7 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progressbar: bool) 
     """Draw with nutpie; the bar counts the draws of all chains."""
     with waiting("compiling the model, once for its kind") if progressbar else nullcontext():
         target = Target(problem)
-        frame = find_frame(target) if problem.kind in ("fused", "collapsed") else None
+        frame = find_frame(target) if has_frame(problem) else None
     if settings["tune"] is None:
         settings["tune"] = TUNE if frame is None else TUNE_WHITENED
     total = settings["chains"] * (settings["draws"] + settings["tune"])

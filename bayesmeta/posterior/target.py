@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from bayesmeta.checks import Array, InputError
 from bayesmeta.posterior.model import Problem, coords_of, data_of, model_of
 from bayesmeta.posterior.priors import LKJ, InverseWishart, KnownCovariance, pooled
+from bayesmeta.posterior.whitening import Frame
 from bayesmeta.runner.signals import never_lost
 
 if TYPE_CHECKING:
@@ -21,6 +23,11 @@ VARIABLES = ("mu", "Sigma", "sd", "corr", "sigma", "theta")
 _COMPILED: dict[tuple[Any, ...], Compiled] = {}
 
 
+def has_frame(problem: Problem) -> bool:
+    """Whether to look for a frame: the model has no theta, and so few variables."""
+    return problem.kind in ("fused", "collapsed")
+
+
 def compiled(problem: Problem) -> Compiled:
     """The compiled model of a problem; made once for all problems of its kind."""
     from bayesmeta.posterior.compiled import compile_model
@@ -28,7 +35,7 @@ def compiled(problem: Problem) -> Compiled:
     key = problem.kind, type(problem.prior), problem.noise_sd is None
     if key not in _COMPILED:
         with never_lost():
-            _COMPILED[key] = compile_model(model_of(problem), VARIABLES)
+            _COMPILED[key] = compile_model(model_of(problem), VARIABLES, has_frame(problem))
     return _COMPILED[key]
 
 
@@ -36,6 +43,8 @@ class Target:
     """The compiled model of a problem with its data: a function of points, vectors of ``size``."""
 
     def __init__(self, problem: Problem) -> None:
+        from bayesmeta.posterior.compiled import exactly
+
         self.problem = problem
         self.compiled = compiled(problem)
         lengths = {name: len(labels) for name, labels in coords_of(problem).items()}
@@ -54,14 +63,27 @@ class Target:
         self.kept = {
             name: tuple(lengths[dim] for dim in dims) for name, dims in self.compiled.kept.items()
         }
-        with never_lost():
+        self._plain = self.density(None)
+        with never_lost(), exactly():
             self.log_density(self.start()[0])  # numba compiles at the first call
+
+    def density(self, frame: Frame | None) -> Callable[[Array], tuple[float, Array]]:
+        """The log-density up to a constant, and its gradient, in the coordinates of a frame."""
+        function, data = self.compiled.value_and_gradient, tuple(self._value_data)
+        if self.compiled.framed:
+            if frame is None:
+                frame = Frame(np.zeros(self.size), np.eye(self.size), np.empty(0))
+            data = (frame.centre, np.ascontiguousarray(frame.root), *data)
+
+        def at(z: Array) -> tuple[float, Array]:
+            value, gradient = function(np.array(z), *data)  # read-only arrays are of another type
+            return value.item(), gradient
+
+        return at
 
     def log_density(self, point: Array) -> tuple[float, Array]:
         """Up to a constant, and its gradient."""
-        parts = [point[where].reshape(shape) for where, shape in self._parts]
-        value, *slopes = self.compiled.value_and_gradients(*parts, *self._value_data)
-        return float(value), np.concatenate([slope.reshape(-1) for slope in slopes])
+        return self._plain(point)
 
     def constrained(self, points: Array) -> dict[str, Array]:
         """The variables of the model at (s, size) points, s of each."""

@@ -252,7 +252,7 @@ def test_a_tree_has_all_that_a_fit_needs() -> None:
     named = bm.TaskStatistics(
         stats.gram, stats.moment, stats.count, stats.energy, tuple("abcdefghijklmno"), ("slope",)
     )
-    tree = bm.sample_posterior(named, 0.5, prior=prior, draws=500, tune=300, theta=True)
+    tree = bm.sample_posterior(named, 0.5, prior=prior, draws=1000, tune=300, theta=True)
     assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "prior"}
     posterior = tree["posterior"].to_dataset()
     assert posterior["theta"].dims == ("chain", "draw", "task", "feature")
@@ -451,7 +451,7 @@ def test_a_likelihood_without_counts_is_refused() -> None:
     """Without counts and energies the numbers would not be log-likelihoods."""
     stats, prior = one_dimensional()
     bare = bm.TaskStatistics(stats.gram, stats.moment)
-    tree = bm.sample_posterior(bare, 0.5, prior=prior, draws=500, tune=300)
+    tree = bm.sample_posterior(bare, 0.5, prior=prior, draws=1000, tune=300)
     with pytest.raises(bm.InputError, match="count and energy"):
         bm.add_log_likelihood(tree)
     bm.add_theta(tree, random_seed=4)
@@ -471,7 +471,7 @@ def test_a_large_level_costs_tasks_no_digits() -> None:
     from bayesmeta.posterior.predictive import task_means
 
     stats, prior = one_dimensional()
-    tree = bm.sample_posterior(stats, 0.5, prior=prior, draws=500, tune=300)
+    tree = bm.sample_posterior(stats, 0.5, prior=prior, draws=1000, tune=300)
     mean, sd = task_means(tree)
     far = tree.copy(deep=True)
     data, posterior = far["observed_data"].to_dataset(), far["posterior"].to_dataset()

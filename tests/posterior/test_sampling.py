@@ -235,7 +235,7 @@ def problem_of(kind: str) -> Problem:
 @pytest.mark.parametrize("kind", ["fused", "centred"])
 def test_compiled_functions_let_go_of_pythons_lock(kind: str) -> None:
     """Chains run side by side."""
-    function = compiled(problem_of(kind)).value_and_gradients
+    function = compiled(problem_of(kind)).value_and_gradient
     assert function.targetoptions["nogil"] is True  # type: ignore[attr-defined]
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numba.core.event as events
 import numpy as np
 import pytest
@@ -12,6 +17,7 @@ from bayesmeta.posterior import target as module
 from bayesmeta.posterior.model import Problem
 from bayesmeta.posterior.priors import Prior, bartlett_root
 from bayesmeta.posterior.target import Target
+from bayesmeta.posterior.whitening import Frame
 from tests.helpers import Problem as Data
 
 pytestmark = pytest.mark.slow
@@ -129,7 +135,7 @@ def test_one_compilation_serves_every_dimension(name: str, noise: float | None) 
 
 def compiled_signatures(target: Target) -> list[object]:
     """For which types of arguments numba has compiled the log-density."""
-    return target.compiled.value_and_gradients.signatures  # type: ignore[attr-defined, no-any-return]
+    return target.compiled.value_and_gradient.signatures  # type: ignore[attr-defined, no-any-return]
 
 
 def test_one_feature_has_no_correlations() -> None:
@@ -141,3 +147,50 @@ def test_one_feature_has_no_correlations() -> None:
     found = target.constrained(np.array([[0.3, -2.0], [0.1, 1.5]]))
     np.testing.assert_allclose(found["Sigma"][:, 0, 0], [4.0, 2.25])
     np.testing.assert_array_equal(found["corr"], np.ones((2, 1, 1)))
+
+
+_BITS = """
+import hashlib
+import numpy as np
+from bayesmeta.posterior.whitening import Frame
+from tests.posterior.test_target import Data, Problem, Target, prior_of
+
+target = Target(Problem(Data(3, 5, 40).stats, 1.0, prior_of("lkj", 5).settled(5), "fused"))
+rng = np.random.default_rng(0)
+root = rng.normal(size=(target.size, target.size)) / 20
+density = target.density(Frame(target.start()[0], root, np.empty(0)))
+found = hashlib.sha256()
+for z in rng.normal(size=(50, target.size)):
+    value, gradient = density(z)
+    found.update(np.append(gradient, value).tobytes())
+print(found.hexdigest())
+"""
+
+
+def test_compiled_just_now_or_kept_on_disk_gives_the_same_bits(tmp_path: Path) -> None:
+    """Seen to fail where the compiler may reorder sums."""
+    flags = {"PYTENSOR_FLAGS": f"base_compiledir={tmp_path}"}
+    cold, warm = (
+        subprocess.run(
+            [sys.executable, "-c", _BITS],
+            env=os.environ | flags,
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+        ).stdout
+        for _ in range(2)
+    )
+    assert len(cold) > 60
+    assert cold == warm
+
+
+def test_density_in_a_frame_is_that_of_its_points() -> None:
+    """And the gradient follows by the chain rule."""
+    target = Target(Problem(Data(3, 3, 12).stats, 1.0, prior_of("lkj", 3).settled(3), "fused"))
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(target.size, target.size)) / 10
+    frame, z = Frame(target.start()[0], root, np.empty(0)), rng.normal(size=target.size)
+    value, gradient = target.density(frame)(z)
+    expected, slope = target.log_density(frame.point(z))
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+    np.testing.assert_allclose(gradient, root.T @ slope, rtol=1e-9, atol=1e-9 * abs(slope).max())
