@@ -146,7 +146,7 @@ def sample_posterior_draws_what_was_asked(case: Asked) -> None:
     """What reaches the sampler is what was given: data, noise, prior and settings; the rest is
     refused before anything is compiled."""
     stats = ask(stats_of, case.table)
-    arguments: dict[str, Any] = {"prior": case.prior, **case.settings}
+    arguments: dict[str, Any] = {"prior": case.prior, "method": "nuts", **case.settings}
     with patch.object(sampling, "_drawn", reach), warnings.catch_warnings():
         warnings.simplefilter("ignore", PriorWarning)
         try:
