@@ -88,10 +88,13 @@ def compile_model(model: pm.Model, keep: tuple[str, ...], framed: bool) -> Compi
         shape = [model.dim_lengths[dim] for dim in parts[one.name]]
         start, end = end, end + math.prod(shape, start=pt.constant(1))
         pieces[one] = point[start:end].reshape(shape)
-    density = clone_replace(model.logp(), pieces)
+    density = model.logp()
+    slope = pt.concatenate([one.reshape((-1,)) for one in pt.grad(density, values)])
+    density, slope = clone_replace([density, slope], pieces)
+    gradient = (root * slope[:, None]).sum(axis=0) if framed else slope
     arguments = [z, centre, root] if framed else [z]
     with exactly():
-        value, value_data = _function(arguments, [density, pt.grad(density, z)], _MODE)
+        value, value_data = _function(arguments, [density, gradient], _MODE)
     wanted = [variable for variable in model.unobserved_value_vars if variable.name in keep]
     many = {one: pt.tensor(one.name, shape=(None,) * (one.type.ndim + 1)) for one in values}
     expand, expand_data = _function(many.values(), vectorize_graph(wanted, many), _BY_NUMPY)

@@ -257,7 +257,7 @@ def _mean_and_root(prior: Prior, data: dict[str, Any]) -> tuple[Any, Any]:
     elif isinstance(prior, InverseWishart):
         squares = pm.ChiSquared("squares", data["degrees"], dims="feature")
         offs = pm.Normal("offs", 0.0, 1.0, dims="pair")
-        lower = _below(offs, data) + pt.diag(pt.sqrt(squares) - 1)
+        lower = _below(offs, data) + data["identity"] * (pt.sqrt(squares) - 1)
         root = inverse_root(data["upper"], lower[::-1, ::-1])
         raw = pm.Normal("raw", 0.0, 1.0, dims="feature")
         mean = pm.Deterministic(
