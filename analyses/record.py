@@ -29,6 +29,8 @@ def main(wanted: list[str]) -> int:
         for name, study in all_studies().items()
         if study.record and (not wanted or any(name.startswith(one) for one in wanted))
     ]
+    if not chosen:
+        sys.exit(f"no recorded study begins with {' or '.join(wanted)}: see bayesmeta study list")
     cells = Path("results") / f"record-{versions()['source']}"
     for study in chosen:
         report = run(study, cells / study.name, {"jobs": None}, study.name, "cells")

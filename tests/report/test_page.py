@@ -5,10 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import xarray as xr
 
 from bayesmeta.checks import InputError
 from bayesmeta.report.figures.style import new_figure
-from bayesmeta.report.page import faults, numbers_in, percent, plus_minus, render, write_page
+from bayesmeta.report.page import (
+    faults,
+    made_from,
+    numbers_in,
+    percent,
+    plus_minus,
+    render,
+    write_page,
+)
 from bayesmeta.simulation.summaries import Interval
 
 GOOD = """{% extends "page.md.j2" %}
@@ -94,3 +103,12 @@ def test_a_name_that_is_missing_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.j2").write_text("{{ nothing }}")
     with pytest.raises(UndefinedError):
         render(tmp_path / "x.j2")
+
+
+def test_a_page_says_how_many_states_of_the_source_made_it() -> None:
+    """One by its name; several, also within one record; one that does not say is another."""
+    one, other = (xr.Dataset(attrs={"versions": f'{{"source": "{s}"}}'}) for s in ("abc", "def"))
+    both = xr.Dataset(attrs={"versions": '[{"source": "abc"}, {"source": "ghi"}]'})
+    assert made_from([one, one]) == "made from one state of the source, abc"
+    assert made_from([one, other]) == "made from 2 states of the source"
+    assert made_from([one, other, both, xr.Dataset()]) == "made from 4 states of the source"

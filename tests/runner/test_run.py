@@ -21,6 +21,7 @@ import bayesmeta as bm
 from bayesmeta.runner import cell as cells
 from bayesmeta.runner import folder as store
 from bayesmeta.runner import provenance
+from bayesmeta.runner.collect import collect_kept
 from bayesmeta.streams import cell_seed
 from tests.runner import example_cells as example
 from tests.runner.example_cells import small_study
@@ -487,6 +488,14 @@ def test_all_kinds_of_values_come_back_as_they_are(tmp_path: Path) -> None:
     assert data.level.dims == ("run",) and data.level.values.tolist() == [0, 1, 2]
     assert data.attrs["same"] == [1, 2] and "seed" not in data.attrs
     assert json.loads(data.attrs["versions"])["numpy"] == np.__version__
+
+
+def test_what_a_study_keeps_says_which_versions_made_it(tmp_path: Path) -> None:
+    """Even where what it keeps has lost all attributes."""
+    study = replace(small_study(), keep=lambda data: data.drop_attrs())
+    assert run(study, tmp_path).complete
+    kept = collect_kept(study, tmp_path)
+    assert provenance.versions().items() <= json.loads(kept.attrs["versions"]).items()
 
 
 def test_attributes_that_differ_do_not_cost_a_file_each(tmp_path: Path) -> None:
