@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.kernels.estep import estep, estep_value
+from bayesmeta.kernels.estep import estep_value, sums_of_tasks
 from bayesmeta.kernels.jit import inlined, kernel
 from bayesmeta.kernels.layout import EachTask, Parameters
 
@@ -41,7 +41,7 @@ def value_and_gradients(mean, root, noise_sd, data):
     d, frame = mean.shape[0], data.frame
     none = np.empty((0, 0))
     at = _in_frame(mean, root, noise_sd, frame)
-    sums = estep(data.chunk, at, EachTask(none, none))
+    sums = sums_of_tasks(data.chunk, at, EachTask(none, none))
     inner = np.empty((d, d))  # twice the gradient in Sigma, in the frame
     row = 0
     for i in range(d):

@@ -18,7 +18,7 @@ from bayesmeta.kernels.general import (
     inner_matrix,
     residuals,
 )
-from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.jit import inlined, kernel
 from bayesmeta.kernels.lanes import WIDTH
 from bayesmeta.kernels.layout import LANES, Chunk, EachTask, Lanes, Parameters, Sums
 from bayesmeta.kernels.regular import add_inverse, factorise_sum
@@ -65,6 +65,16 @@ def _no_sums(d, lanes):
 
 
 @kernel
+def _added(rows):
+    """Sums of all rows, as ``rows.sum(axis=1)``, which takes numba seconds to compile."""
+    out = np.zeros(rows.shape[0])
+    for i in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            out[i] += rows[i, k]
+    return out
+
+
+@kernel
 def covariance(root):
     """L L' of the lower triangle of ``root``, the same bits on any number of threads."""
     d = root.shape[0]
@@ -78,7 +88,7 @@ def covariance(root):
     return cov
 
 
-@kernel
+@inlined
 def _by_inverse(chunk, at, cov, first, lanes):
     """Try the way of ``regular``; whether all tasks kept their digits."""
     present, least, logs, quad = lanes.present, lanes.least, lanes.logs, lanes.quad
@@ -101,6 +111,12 @@ def _by_inverse(chunk, at, cov, first, lanes):
 
 @kernel
 def estep(chunk, at, each):
+    """``sums_of_tasks``, compiled on its own."""
+    return sums_of_tasks(chunk, at, each)
+
+
+@inlined
+def sums_of_tasks(chunk, at, each):
     """``Sums`` over the tasks of a chunk; s and W of every task are left in ``each``.
 
     The stages take their arrays out of the tuples before they loop: so every loop over lanes
@@ -127,13 +143,13 @@ def estep(chunk, at, each):
     return Sums(
         sums.logs.sum(),
         sums.quad.sum(),
-        sums.scores.sum(axis=1) + wide.scores.sum(axis=1),
-        sums.squares.sum(axis=1) + wide.squares.sum(axis=1),
-        sums.weights.sum(axis=1) + wide.weights.sum(axis=1),
+        _added(sums.scores) + _added(wide.scores),
+        _added(sums.squares) + _added(wide.squares),
+        _added(sums.weights) + _added(wide.weights),
     )
 
 
-@kernel
+@inlined
 def estep_value(chunk, at):
     """The sums of log|M| and of the quadratic form alone, the same bits as those of ``estep``."""
     d, n = chunk.moments.shape
@@ -256,4 +272,4 @@ def second_pass(each, shift, root, spreads):
                     for k in range(LANES):
                         spreads[row, first + k] = acc[k]
                 row += 1
-    return Moved(sum_ss.sum(axis=1), sum_z.sum(axis=1))
+    return Moved(_added(sum_ss), _added(sum_z))

@@ -12,8 +12,8 @@ import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.posterior.model import Problem
-from bayesmeta.posterior.op import TaskData, likelihood
 from bayesmeta.posterior.priors import LKJ, InverseWishart, Prior
+from bayesmeta.posterior.taskdata import TaskData, likelihood
 
 
 class Density(NamedTuple):

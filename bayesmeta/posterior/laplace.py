@@ -25,8 +25,8 @@ from bayesmeta.checks import Array, InputError
 from bayesmeta.posterior.density import log_posterior, prior_values
 from bayesmeta.posterior.diagnostics import EFFICIENCY, KHAT, OUTSIDE
 from bayesmeta.posterior.model import Problem
-from bayesmeta.posterior.op import likelihood_value, task_data
 from bayesmeta.posterior.priors import KnownCovariance, pooled
+from bayesmeta.posterior.taskdata import likelihood_value, task_data
 from bayesmeta.posterior.whitening import Frame, find_frame
 
 _BLOCK = 64

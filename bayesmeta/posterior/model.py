@@ -95,7 +95,7 @@ def data_of(problem: Problem) -> dict[str, Any]:
     """The values of all ``pm.Data`` of a model, by name."""
     stats, prior, noise_sd = problem.stats, problem.prior, problem.noise_sd
     if problem.kind == "fused":
-        from bayesmeta.posterior.op import task_data
+        from bayesmeta.posterior.taskdata import task_data
 
         values: dict[str, Any] = task_data(stats)._asdict()
     else:
@@ -215,7 +215,8 @@ def _log_likelihood(
     import pymc as pm
     import pytensor.tensor as pt
 
-    from bayesmeta.posterior.op import TaskData, plain_likelihood, task_likelihood
+    from bayesmeta.posterior.op import plain_likelihood, task_likelihood
+    from bayesmeta.posterior.taskdata import TaskData
 
     if problem.kind == "fused":
         laid_out = TaskData(*(data[name] for name in TaskData._fields))

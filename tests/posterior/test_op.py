@@ -14,9 +14,9 @@ from bayesmeta.posterior.op import (
     RANKS,
     CollapsedLikelihood,
     plain_likelihood,
-    task_data,
     task_likelihood,
 )
+from bayesmeta.posterior.taskdata import task_data
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import Problem
 
