@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesmeta.checks import Array, InputError
 
 
-def row_labels(task: ArrayLike) -> list[Any]:
+def row_labels(task: ArrayLike) -> list[Any] | NDArray[np.int64]:
     """The labels of rows as they are: NumPy would make text of [1, "1"] and one task of both."""
     if isinstance(task, (str, bytes)) or not np.iterable(task):
         raise InputError(f"task must have one label a row, got {task!r:.80}")
@@ -19,11 +19,19 @@ def row_labels(task: ArrayLike) -> list[Any]:
     labels = np.asarray(task)
     if labels.ndim != 1 or np.ma.is_masked(task):
         raise InputError(f"task must have one label a row, none masked, got shape {labels.shape}")
+    if labels.dtype.kind == "i":
+        return labels.astype(np.int64, copy=False)
     return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
 
 
-def tasks_of(labels: list[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+def tasks_of(labels: list[Any] | NDArray[np.int64]) -> tuple[list[Any], NDArray[np.intp]]:
     """The different labels in the order in which they come, and which of them each row has."""
+    if isinstance(labels, np.ndarray):
+        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        return labels[first[order]].tolist(), rank[inverse]
     try:
         place: dict[Any, int] = {}
         index = np.array([place.setdefault(label, len(place)) for label in labels], dtype=np.intp)

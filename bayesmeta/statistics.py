@@ -130,7 +130,7 @@ class TaskStatistics:
         """The labels of the tasks, or 1, 2, … where there are none; text unless all are whole
         numbers, since tables and files have no place for tuples or a mixture."""
         labels: list[Hashable] = list(self.tasks or range(1, len(self) + 1))
-        numbers = all(isinstance(one, (int, np.integer)) for one in labels)
+        numbers = all(issubclass(kind, (int, np.integer)) for kind in set(map(type, labels)))
         return labels if numbers else [str(one) for one in labels]
 
     @classmethod
@@ -252,6 +252,11 @@ class TaskStatistics:
         """Grams and moments with every feature in its own unit, and the units."""
         units = self.units()
         return self.gram / np.outer(units, units), self.moment / units, units
+
+    def every(self, step: int) -> TaskStatistics:
+        """One task in ``step``."""
+        count, energy = (None if one is None else one[::step] for one in (self.count, self.energy))
+        return TaskStatistics.trusted(self.gram[::step], self.moment[::step], count, energy)
 
     def determined(self) -> NDArray[np.bool_]:
         """Which tasks determine their theta by themselves: whose gram is invertible."""

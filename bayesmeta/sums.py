@@ -99,12 +99,21 @@ def check_sums(
 
 
 def _singular(scaled: Array, bound: float) -> NDArray[np.bool_]:
-    """Which grams in own lengths have an eigenvalue below a bound: one factorisation where none
-    has."""
+    """Which grams in own lengths have an eigenvalue below a bound: those that have no Cholesky
+    factor with the bound taken off the diagonal."""
+    d = scaled.shape[-1]
+    less = scaled - bound * np.eye(d)
     try:
-        np.linalg.cholesky(scaled - bound * np.eye(scaled.shape[-1]))
-    except np.linalg.LinAlgError:
-        return np.asarray(np.linalg.eigvalsh(scaled)[:, 0] < bound)
+        np.linalg.cholesky(less)
+    except np.linalg.LinAlgError:  # of all tasks side by side: which pivots are not positive
+        below = np.zeros(len(scaled), dtype=bool)
+        for i in range(d):
+            pivot = less[:, i, i]
+            below |= ~(pivot > 0)
+            column = less[:, i + 1 :, i] / np.where(below, 1.0, pivot)[:, None]
+            less[:, i + 1 :, i + 1 :] -= column[:, :, None] * less[:, None, i + 1 :, i]
+            less[below] = 1.0
+        return below
     return np.zeros(len(scaled), dtype=bool)
 
 

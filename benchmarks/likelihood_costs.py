@@ -1,23 +1,32 @@
-"""What the likelihood of many tasks costs: one E-step, and a whole REML fit."""
+"""What the likelihood of many tasks costs: one evaluation, and a whole REML fit.
+
+Run in a process of its own; prints JSON.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+import tempfile
 import warnings
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from timing import rounds, seconds
+from threadpoolctl import threadpool_limits
+from timing import growth, rounds, seconds
 
 from bayesmeta.estimators.fit import fit_prior
-from bayesmeta.estimators.likelihood import CHUNK, evaluate, pack
-from bayesmeta.kernels.estep import estep
-from bayesmeta.kernels.layout import Chunk, EachTask, Parameters, Sums
+from bayesmeta.estimators.likelihood import evaluate, pack
 from bayesmeta.statistics import TaskStatistics
 
 Array = np.ndarray
+HERE = Path(__file__).parent
 
 
-def numpy_estep(
+def numpy_evaluate(
     gram: Array, moment: Array, energy: Array, mean: Array, root: Array, tau: float
 ) -> tuple[float, Array, Array]:
     """The same log-likelihood and gradients with batched NumPy, as one writes it.
@@ -37,114 +46,158 @@ def numpy_estep(
     return float(-0.5 * (logs + quad - (along * y).sum())), scores.sum(axis=0), gradient
 
 
-def random_tasks(rng: np.random.Generator, tasks: int, dim: int) -> TaskStatistics:
-    """Unbalanced tasks of 2 to 12 steps, with an intercept; the prior has correlations."""
-    task, rows, rewards = raw_tasks(rng, tasks, dim)
-    return TaskStatistics.from_arrays(task, rewards, rows)
+def short_tasks(tasks: int, dim: int, seed: int) -> tuple[Array, Array, Array]:
+    """Task, reward and features of every step: 2 to 12 steps a task, an intercept, correlations."""
+    rng = np.random.default_rng(seed)
+    return _rows(rng, rng.integers(2, 13, tasks), dim, dim)
 
 
-def raw_tasks(rng: np.random.Generator, tasks: int, dim: int) -> tuple[Array, Array, Array]:
-    """The task, the features and the reward of every step."""
-    counts = rng.integers(2, 13, tasks)
-    task = np.repeat(np.arange(tasks), counts)
+def long_tasks(
+    tasks: int, dim: int, steps: int | None = None, rank: int | None = None
+) -> tuple[Array, Array, Array]:
+    """The same with ``steps`` (3 d) steps in each; Sigma has the rank given."""
+    rng = np.random.default_rng(2)
+    counts = np.full(tasks, 3 * dim if steps is None else steps)
+    return _rows(rng, counts, dim, dim if rank is None else rank)
+
+
+def _rows(
+    rng: np.random.Generator, counts: Array, dim: int, rank: int
+) -> tuple[Array, Array, Array]:
+    task = np.repeat(np.arange(len(counts)), counts)
     rows = rng.standard_normal((len(task), dim))
     rows[:, 0] = 1.0
-    root = np.tril(0.4 * rng.standard_normal((dim, dim)), -1) + np.eye(dim)
-    theta = 1.0 + rng.standard_normal((tasks, dim)) @ root.T
-    rewards = (rows * theta[task]).sum(axis=1) + 1.5 * rng.standard_normal(len(task))
-    return task, rows, rewards
+    root = (np.tril(0.4 * rng.standard_normal((dim, dim)), -1) + np.eye(dim))[:, :rank]
+    theta = 1.0 + rng.standard_normal((len(counts), rank)) @ root.T
+    noise = 1.5 * rng.standard_normal(len(task))
+    return task, np.einsum("ij,ij->i", rows, theta[task]) + noise, rows
 
 
-def one_estep(tasks: int = 32 * CHUNK, dim: int = 5) -> dict[str, float]:
-    """Microseconds a task: kernel on one core, on two, and batched NumPy on one."""
-    from threadpoolctl import threadpool_limits
-
-    rng = np.random.default_rng(0)
-    stats = random_tasks(rng, tasks, dim)
-    assert stats.energy is not None
+def one_evaluation(tasks: int = 100_000, dim: int = 5) -> dict[str, float]:
+    """Microseconds a task of a likelihood with its gradients, one core."""
+    stats = TaskStatistics.from_arrays(*short_tasks(tasks, dim, 0))
     packed = pack(stats, np.eye(dim))
-    mean, tau = np.ones(dim), 1 / 2.25
-    root = np.tril(rng.standard_normal((dim, dim))) / 2
-    at, none = Parameters(mean, root, tau), np.empty((0, 0))
+    root = np.tril(np.random.default_rng(0).standard_normal((dim, dim))) / 2
+    mean, variance = np.ones(dim), 2.25
 
-    def chunk(part: Chunk) -> Sums:
-        return estep(part, at, EachTask(none, none))
-
-    def kernel() -> list[Sums]:
-        return [chunk(part) for part in packed.chunks]
-
-    pool = ThreadPoolExecutor(2)
-
-    def two_threads() -> list[Sums]:
-        return list(pool.map(chunk, packed.chunks))
+    def ours() -> Any:
+        return evaluate(packed, mean, root, variance, False)
 
     def numpys() -> tuple[float, Array, Array]:
-        return numpy_estep(stats.gram, stats.moment, stats.energy, mean, root, tau)
+        assert stats.energy is not None
+        best = ours().mean  # the same work: ours finds the best mean besides
+        return numpy_evaluate(stats.gram, stats.moment, stats.energy, best, root, 1 / variance)
 
-    found = kernel()
-    value = -0.5 * sum(part.logs + part.quad for part in found)
-    np.testing.assert_allclose(value, numpys()[0], rtol=1e-9)  # the same work
-    np.testing.assert_allclose(sum(part.scores for part in found), numpys()[1], rtol=1e-6)
-
-    def whole() -> object:
-        return evaluate(packed, mean, root, 2.25, True)
-
+    rows = 0.5 * packed.steps * np.log(2 * np.pi * variance)
+    np.testing.assert_allclose(ours().value + rows, numpys()[0], rtol=1e-9)
+    np.testing.assert_allclose(ours().gradient, numpys()[2], rtol=1e-6, atol=1e-6 * tasks)
     with threadpool_limits(1):
-        times = rounds(9, kernel, two_threads, numpys, whole)
-    pool.shutdown()
-    micro = times / tasks * 1e6
-    fastest = micro.min(axis=0)
+        times = rounds(9, ours, numpys) / tasks * 1e6
+    theirs = times[:, 1] - times[:, 0]
+    ratio = theirs.min() / times[:, 0].min()
     return {
-        "tasks": tasks,
-        "kernel_us": float(fastest[0]),
-        "two_cores_us": float(fastest[1]),
-        "numpy_us": float(fastest[2]),
-        "evaluate_us": float(fastest[3]),
-        "ratio": float(fastest[2] / fastest[0]),
-        "ratio_two_cores": float(fastest[2] / fastest[1]),
-        "median_ratio": float(np.median(micro[:, 2] / micro[:, 0])),
-        "median_kernel_us": float(np.median(micro[:, 0])),
+        "us": float(times[:, 0].min()),
+        "numpy_us": float(theirs.min()),
+        "ratio": float(ratio),
     }
 
 
-def against_statsmodels(tasks: int = 10_000, dim: int = 3) -> dict[str, float]:
-    """REML with the noise estimated, to convergence, from the same unbalanced raw data."""
+def whole_fits(tasks: int = 10_000, dim: int = 3) -> dict[str, Any]:
+    """REML with the noise estimated, from the same rows: ours, statsmodels' and lme4's."""
     from statsmodels.regression.mixed_linear_model import MixedLM
 
-    task, rows, rewards = raw_tasks(np.random.default_rng(1), tasks, dim)
-    stats = TaskStatistics.from_arrays(task, rewards, rows)
-    ours = rounds(5, lambda: fit_prior(stats), lambda: fit_prior(stats, threads=2))
-    whole = rounds(3, lambda: fit_prior(TaskStatistics.from_arrays(task, rewards, rows)))
+    table = short_tasks(tasks, dim, 1)
+    task, rewards, rows = table
+    stats = TaskStatistics.from_arrays(*table)
+    times = rounds(
+        5, lambda: fit_prior(stats), lambda: fit_prior(TaskStatistics.from_arrays(*table))
+    )
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = MixedLM(rewards, rows, task, exog_re=rows)
         took = seconds(lambda: results.append(model.fit(reml=True)))
-    (theirs,), fit = results, fit_prior(stats)
-    assert fit.log_likelihood is not None
+    ours, mine = fit_prior(stats).log_likelihood, float(times[:, 1].min())
+    assert ours is not None
     return {
         "tasks": tasks,
         "dim": dim,
         "rows": len(rewards),
-        "seconds": float(ours[:, 0].min()),
-        "seconds_two_threads": float(ours[:, 1].min()),
-        "seconds_from_rows": float(whole.min()),
-        "statsmodels_seconds": took,
-        "statsmodels_converged": bool(theirs.converged),
-        "log_likelihood_less_theirs": float(fit.log_likelihood - theirs.llf),
-        "iterations": int(fit.iterations or 0),
-        "ratio": took / float(whole.min()),
+        "seconds": mine,
+        "seconds_from_sums": float(times[:, 0].min()),
+        "statsmodels": {
+            "seconds": took,
+            "ratio": took / mine,
+            "log_likelihood_less_theirs": float(ours - results[0].llf),
+        },
+        "lme4": lme4(table, mine, ours),
     }
 
 
-def growth(dim: int = 3) -> dict[str, list[float]]:
-    """Seconds of a REML fit, noise estimated, in the number of tasks."""
-    rng = np.random.default_rng(2)
-    sizes = [1_000, 3_000, 10_000, 30_000, 100_000]
-    found, steps = [], []
-    for tasks in sizes:
-        stats = random_tasks(rng, tasks, dim)
-        times = rounds(5, lambda stats=stats: fit_prior(stats))  # type: ignore[misc]
-        found.append(float(times.min()))
-        steps.append(float(fit_prior(stats).iterations or 0))
-    return {"sizes": [float(n) for n in sizes], "seconds": found, "iterations": steps}
+def lme4(table: tuple[Array, Array, Array], mine: float, ours: float) -> dict[str, Any] | None:
+    """The same by lme4, the best of three; None where R or lme4 is not installed."""
+    import pandas as pd
+
+    task, rewards, rows = table
+    if shutil.which("Rscript") is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.csv"
+        frame = pd.DataFrame({"task": task, "y": rewards})
+        for i, column in enumerate(rows.T):
+            frame[f"x{i}"] = column
+        frame.to_csv(path, index=False)
+        command = ["Rscript", str(HERE / "lme4.R"), str(path)]
+        runs = [subprocess.run(command, capture_output=True, text=True) for _ in range(3)]
+    if any(run.returncode for run in runs):
+        return None
+    found = [run.stdout.split() for run in runs]
+    took = min(float(one[0]) for one in found)
+    return {
+        "seconds": took,
+        "ratio": took / mine,
+        "log_likelihood_less_theirs": ours - float(found[0][1]),
+        "version": found[0][2],
+    }
+
+
+def many_features(tasks: int = 1_000, dim: int = 30) -> dict[str, Any]:
+    """Seconds of REML with many features, Sigma of full rank and of half of it."""
+    found: dict[str, Any] = {"tasks": tasks, "dim": dim}
+    for name, rank in (("regular", dim), ("singular", dim // 2)):
+        stats = TaskStatistics.from_arrays(*long_tasks(tasks, dim, rank=rank))
+        times = rounds(3, lambda stats=stats: fit_prior(stats))  # type: ignore[misc]
+        found[name] = {"seconds": float(times.min()), "status": fit_prior(stats).status.name}
+    return found
+
+
+def grown() -> dict[str, Any]:
+    """Seconds of a fit, noise estimated: in tasks and features from sums, in steps from rows."""
+
+    def fit(table: tuple[Array, Array, Array]) -> Callable[[], object]:
+        stats = TaskStatistics.from_arrays(*table)
+        return lambda: fit_prior(stats)
+
+    def from_rows(steps: int) -> Callable[[], object]:
+        table = long_tasks(1_000, 5, steps)
+        return lambda: fit_prior(TaskStatistics.from_arrays(*table))
+
+    return {
+        "tasks": growth([1_000, 10_000, 100_000], lambda n: fit(short_tasks(n, 3, 2))),
+        "steps": growth([10, 100, 1_000], from_rows, 3),
+        "features": growth([2, 5, 10, 20, 50], lambda d: fit(long_tasks(1_000, d)), 3),
+    }
+
+
+def main() -> None:
+    found = {
+        "evaluation": one_evaluation(),
+        "fits": whole_fits(),
+        "many_features": many_features(),
+        "growth": grown(),
+    }
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

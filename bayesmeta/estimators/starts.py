@@ -25,6 +25,8 @@ MANY = 200
 """The same where maxima are many."""
 STEPS = 100
 """Steps from each of them at most."""
+ENOUGH = 1000
+"""Tasks, or fewer than twice as many, that say where the moments lie."""
 SAME = 1e-9
 """Eigenvalues of a gram that are this part of the largest count as zero."""
 LEAST = 1e-9
@@ -55,16 +57,16 @@ def at_moments(
     noise variance of the tasks' own residuals; None where fewer than two tasks can be used.
 
     Where features are nearly constant within tasks, the differences of tasks are far larger than
-    any of the usual starts.
+    any of the usual starts. Of many tasks every second, third, … will do to begin with.
     """
-    state = moments.empty(len(change))
-    moments.observe_all(state, changed(stats.gram, change), stats.moment @ change)
+    state, some = moments.empty(len(change)), stats.every(max(len(stats) // ENOUGH, 1))
+    moments.observe_all(state, changed(some.gram, change), some.moment @ change)
     if state.tasks[0] < 2:
         return None
     if variance is None:
         variance = begin
         with suppress(InputError):  # residuals that do not show the noise
-            left, free = stats.residuals()
+            left, free = some.residuals()
             variance = left / free if free >= 1 and left > 0 else begin
     values, vectors = np.linalg.eigh(moments.covariance(state, variance))
     return (vectors * np.maximum(values, 0.0)) @ vectors.T, variance
