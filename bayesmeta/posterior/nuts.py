@@ -32,50 +32,43 @@ class Drawn(NamedTuple):
 def draw_points(
     target: Target,
     frame: Frame | None,
-    count: Callable[[], None] = lambda: None,
+    count: Callable[[int], None] = lambda done: None,
     *,
     chains: int,
     draws: int,
     **options: Any,
 ) -> Drawn:
-    """All draws, or an exception that says what happened; ``count`` is called for each.
+    """All draws, or an exception that says what happened; ``count`` is told how many
+    there are, now and then.
 
     In the coordinates of a frame, chains start from points that are further apart than draws are;
     without one, where the prior is.
     """
     import nutpie
-    from nutpie.compiled_pyfunc import from_pyfunc
+
+    from bayesmeta.posterior.nutpie_model import model_for_nutpie
 
     size = target.size
     centre, jitter = target.start()
-
-    def make_density() -> Callable[..., tuple[float, Array]]:
-        return target.density(frame)
-
-    def make_expand(*seeds: int) -> Callable[..., dict[str, Array]]:
-        def expand(point: Array) -> dict[str, Array]:
-            count()
-            return {"point": point}
-
-        return expand
 
     def begin(seed: int) -> Array:
         way = np.random.default_rng(seed).uniform(-1, 1, size)
         return centre + jitter * way if frame is None else APART * way
 
-    made = from_pyfunc(
-        size,
-        make_density,
-        make_expand,
-        [np.dtype("float64")],
-        [(size,)],
-        ["point"],
-        make_initial_point_fn=begin,
-    )
+    def count_all(progress: list[Any]) -> None:
+        count(sum(chain.finished_draws for chain in progress))
+
+    made = model_for_nutpie(target.compiled.value_and_gradient, target.data(frame), size, begin)
     try:
         with no_advice(), never_lost():
             tree: xr.DataTree = nutpie.sample(
-                made, chains=chains, draws=draws, save_warmup=False, progress_bar=False, **options
+                made,
+                chains=chains,
+                draws=draws,
+                save_warmup=False,
+                progress_bar=False,
+                progress_callback=count_all,
+                **options,
             )
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # Rust's, which is no Exception

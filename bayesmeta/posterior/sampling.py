@@ -5,7 +5,6 @@ diagnostics to the tree."""
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
 from collections.abc import Callable
@@ -275,16 +274,9 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progressbar: bool) 
     if settings["tune"] is None:
         settings["tune"] = TUNE if frame is None else TUNE_WHITENED
     total = settings["chains"] * (settings["draws"] + settings["tune"])
-    counter = itertools.count(1)
     rest = {name: value for name, value in settings.items() if name != "random_seed"}
     with _bar(progressbar, total) as show:
-
-        def count() -> None:
-            done = next(counter)
-            if done % 20 == 0:
-                show(done)
-
-        found = draw_points(target, frame, count, seed=settings["random_seed"], **rest)
+        found = draw_points(target, frame, show, seed=settings["random_seed"], **rest)
         show(total)
     chains, draws, size = found.points.shape
     values = target.constrained(found.points.reshape(-1, size))

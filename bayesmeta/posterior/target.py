@@ -69,17 +69,21 @@ class Target:
 
     def density(self, frame: Frame | None) -> Callable[[Array], tuple[float, Array]]:
         """The log-density up to a constant, and its gradient, in the coordinates of a frame."""
-        function, data = self.compiled.value_and_gradient, tuple(self._value_data)
-        if self.compiled.framed:
-            if frame is None:
-                frame = Frame(np.zeros(self.size), np.eye(self.size), np.empty(0))
-            data = (frame.centre, np.ascontiguousarray(frame.root), *data)
+        function, data = self.compiled.value_and_gradient, self.data(frame)
 
         def at(z: Array) -> tuple[float, Array]:
             value, gradient = function(np.array(z), *data)  # read-only arrays are of another type
             return value.item(), gradient
 
         return at
+
+    def data(self, frame: Frame | None) -> tuple[Any, ...]:
+        """What the compiled log-density takes beside a point in the coordinates of a frame."""
+        if not self.compiled.framed:
+            return tuple(self._value_data)
+        if frame is None:
+            frame = Frame(np.zeros(self.size), np.eye(self.size), np.empty(0))
+        return frame.centre, np.ascontiguousarray(frame.root), *self._value_data
 
     def log_density(self, point: Array) -> tuple[float, Array]:
         """Up to a constant, and its gradient."""

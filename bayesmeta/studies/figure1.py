@@ -111,7 +111,7 @@ STUDIES = (
         name="figure1-ids",
         record="figure1/ids.nc",
         note="IDS instead of Thompson Sampling; fewer tasks, since a step of IDS costs 30 of TS",
-        tasks=2_000,
+        tasks=10_000,
         agents=IDS,
         keep=thin,
     ),
