@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from marks import Mark, Results, numbers, ratios
+from matplotlib.ticker import NullFormatter
 
 from bayesmeta.report.figures.style import DPI, End, Look, clean, label_ends, new_figure
 from bayesmeta.report.markdown import write_block
@@ -35,18 +36,23 @@ def figure_growth(results: Results) -> Figure:
     """Seconds in tasks, steps and features, each line with its exponent, on log scales."""
     figure = new_figure(11, 3.6)
     panels = figure.subplots(1, 3, sharey=True)
+    ends: dict[str, list[End]] = {what: [] for what in AXES}
     for axes, (what, label) in zip(panels, AXES.items(), strict=True):
-        ends = []
         for part, look in LOOKS.items():
             cost = results[part]["growth"][what]
             axes.plot(cost["sizes"], cost["seconds"], **look.options())
             named = look._replace(label=f"{look.label} {cost['exponent']:.1f}")
-            ends.append(End(cost["sizes"][-1], cost["seconds"][-1], named))
+            ends[what].append(End(cost["sizes"][-1], cost["seconds"][-1], named))
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel(label)
         clean(axes)
-        label_ends(axes, ends)
+    for axes, what in zip(panels, AXES, strict=True):  # when all limits are known
+        label_ends(axes, ends[what])
+    sizes = results["simulation"]["growth"]["features"]["sizes"]
+    panels[-1].set_xticks(sizes, map(str, sizes))
+    for axes in panels:
+        axes.xaxis.set_minor_formatter(NullFormatter())
     panels[0].set_ylabel("seconds")
     return figure
 

@@ -110,7 +110,7 @@ STUDIES = (
     study(
         name="figure1-ids",
         record="figure1/ids.nc",
-        note="IDS instead of Thompson Sampling; fewer tasks, since a step of IDS costs 30 of TS",
+        note="IDS instead of Thompson Sampling, at the size of the paper",
         tasks=10_000,
         agents=IDS,
         keep=thin,

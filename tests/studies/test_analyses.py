@@ -195,7 +195,17 @@ def test_ids_record_is_complete() -> None:
     assert (settings_of(ids)["runs"], settings_of(ids)["tasks"]) == (10, 2_000)
 
 
-MISSED: set[str] = set()
+MISSED = {
+    "likelihood of a task with gradients, d = 5",
+    "REML, 10,000 tasks, d = 3",
+    "posterior, a feature with a far origin",
+    "Figure 1 at full size, two processes",
+    "posterior, 1,000 tasks, d = 10",
+    "posterior, 1,000 tasks, d = 20",
+    "first draw, fresh process, warm",
+    "first draw, nothing compiled",
+    "memory of Figure 1, all processes",
+}
 """Marks for speed that the recorded run does not meet."""
 
 
