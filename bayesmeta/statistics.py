@@ -43,6 +43,12 @@ class TaskStatistics:
         Sum of squared rewards of each task, x'x.
     tasks, features : sequences of labels, optional
         Kept for tables and plots.
+    varying : sequence of bool, shape (d,), optional
+        Which features' coefficients differ between tasks; all, where it is not given. The others
+        have a mean, and neither a variance nor covariances: the fixed effects of a mixed model.
+    log_weights : array_like, shape (n,), optional
+        Sums over the steps of each task of the logarithms of their weights, which the sums above
+        have in them; half their total belongs to the log-likelihood.
 
     Examples
     --------
@@ -62,6 +68,8 @@ class TaskStatistics:
     energy: Array | None = None
     tasks: tuple[Hashable, ...] | None = None
     features: tuple[str, ...] | None = None
+    varying: tuple[bool, ...] | None = None
+    log_weights: Array | None = None
 
     def __post_init__(self) -> None:
         moment = array("moment", self.moment, (None, None))
@@ -95,7 +103,26 @@ class TaskStatistics:
                 if len(labels) != size or len(set(map(str, labels))) < size:
                     raise InputError(f"{name} must be {size} different labels, got {labels!r:.80}")
                 object.__setattr__(self, name, labels)
+        if self.varying is not None:
+            object.__setattr__(self, "varying", self._checked_varying(d))
+        if self.log_weights is not None:
+            object.__setattr__(self, "log_weights", array("log_weights", self.log_weights, (n,)))
         check_sums(gram, moment, self.count, self.energy, self.task_labels)
+
+    def _checked_varying(self, d: int) -> tuple[bool, ...] | None:
+        """One truth value a feature, one of them true; None where all are."""
+        given = tuple(bool(one) for one in self.varying or ())
+        if len(given) != d or not any(given):
+            raise InputError(
+                f"varying must say of each of the {d} features whether its coefficient differs "
+                "between tasks, and one must"
+            )
+        return None if all(given) else given
+
+    @property
+    def differs(self) -> NDArray[np.bool_]:
+        """Which features' coefficients differ between tasks: those with a variance in Sigma."""
+        return np.ones(self.dim, dtype=bool) if self.varying is None else np.array(self.varying)
 
     @classmethod
     def trusted(
@@ -104,7 +131,14 @@ class TaskStatistics:
         """Wrap arrays known to be valid (a learner's own memory) without checking them."""
         stats = object.__new__(cls)
         stats.__dict__.update(
-            gram=gram, moment=moment, count=count, energy=energy, tasks=None, features=None
+            gram=gram,
+            moment=moment,
+            count=count,
+            energy=energy,
+            tasks=None,
+            features=None,
+            varying=None,
+            log_weights=None,
         )
         return stats
 
@@ -140,6 +174,9 @@ class TaskStatistics:
         reward: ArrayLike,
         features: ArrayLike,
         names: Sequence[str] | None = None,
+        *,
+        weights: ArrayLike | None = None,
+        varying: Sequence[bool] | None = None,
     ) -> TaskStatistics:
         """From long format, a row for every step.
 
@@ -153,6 +190,11 @@ class TaskStatistics:
             The action taken, row by row of A.
         names : sequence of str, optional
             Labels of the features.
+        weights : array_like, shape (rows,), optional
+            The noise of a row has the variance sigma^2 / weight. Where the variances of all rows
+            are known, give 1 / variance and the noise_sd 1.
+        varying : sequence of bool, optional
+            Which features' coefficients differ between tasks; all, where it is not given.
 
         Returns
         -------
@@ -169,6 +211,14 @@ class TaskStatistics:
         check_sizes("features", rows)
         found, index = tasks_of(labels)
         n, d = len(found), rows.shape[1]
+        log_weights = None
+        if weights is not None:
+            heavy = array("weights", weights, (len(rewards),))
+            if not (heavy > 0).all():
+                raise InputError("weights must be positive; leave out rows that do not count")
+            check_sizes("weights", heavy)
+            log_weights = np.bincount(index, np.log(heavy), minlength=n)
+            rewards, rows = rewards * np.sqrt(heavy), rows * np.sqrt(heavy)[:, None]
         gram, moment = np.empty((n, d, d)), np.empty((n, d))
         for i in range(d):  # one entry at a time: all products at once take d^2 numbers a row
             moment[:, i] = np.bincount(index, rows[:, i] * rewards, minlength=n)
@@ -178,7 +228,8 @@ class TaskStatistics:
         count = np.bincount(index, minlength=n).astype(float)
         energy = np.bincount(index, rewards**2, minlength=n)
         named = None if names is None else tuple(names)
-        stats = cls(gram, moment, count, energy, tuple(found), named)
+        which = None if varying is None else tuple(varying)
+        stats = cls(gram, moment, count, energy, tuple(found), named, which, log_weights)
         check_rows(stats.gram, rows, index, stats.task_labels, stats.feature_labels)
         return stats
 
