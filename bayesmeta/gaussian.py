@@ -198,11 +198,17 @@ def lower_root(cov: Array) -> Array:
     """The lower triangular L with L L' = ``cov``, also where that is singular.
 
     There each feature is measured in the power of two next to its standard deviation, since
-    rounding in the eigenvalues of a large feature would swamp a small one.
+    rounding in the eigenvalues of a large feature would swamp a small one. Rows of features without
+    a variance are exactly zero.
     """
     try:
         return np.linalg.cholesky(cov)
     except np.linalg.LinAlgError:
+        some = np.flatnonzero(cov.diagonal() > 0)
+        if len(some) < len(cov):
+            out = np.zeros(cov.shape)
+            out[np.ix_(some, some)] = lower_root(cov[np.ix_(some, some)])
+            return out
         powers = np.frexp(np.sqrt(np.maximum(cov.diagonal(), 0.0)))[1]
         values, vectors = np.linalg.eigh(np.ldexp(cov, -outer(powers)))
         half = vectors * np.sqrt(np.clip(values, 0.0, None))

@@ -126,7 +126,14 @@ class TaskStatistics:
 
     @classmethod
     def trusted(
-        cls, gram: Array, moment: Array, count: Array | None = None, energy: Array | None = None
+        cls,
+        gram: Array,
+        moment: Array,
+        count: Array | None = None,
+        energy: Array | None = None,
+        *,
+        varying: tuple[bool, ...] | None = None,
+        log_weights: Array | None = None,
     ) -> TaskStatistics:
         """Wrap arrays known to be valid (a learner's own memory) without checking them."""
         stats = object.__new__(cls)
@@ -137,8 +144,8 @@ class TaskStatistics:
             energy=energy,
             tasks=None,
             features=None,
-            varying=None,
-            log_weights=None,
+            varying=varying,
+            log_weights=log_weights,
         )
         return stats
 
@@ -241,6 +248,9 @@ class TaskStatistics:
         reward: str,
         features: Sequence[str],
         intercept: bool = False,
+        *,
+        fixed: Sequence[str] = (),
+        weights: str | None = None,
     ) -> TaskStatistics:
         """From a pandas table with a row for every step.
 
@@ -253,6 +263,11 @@ class TaskStatistics:
             The columns of the features.
         intercept : bool
             Whether to add a first feature, "intercept", that is always 1.
+        fixed : sequence of str
+            Columns of features whose coefficients are the same in all tasks: what a mixed model
+            has among its fixed effects only, such as a property of the tasks.
+        weights : str, optional
+            The column of the rows' weights: a row's noise has the variance sigma^2 / weight.
 
         Returns
         -------
@@ -264,16 +279,22 @@ class TaskStatistics:
         >>> frame = pd.DataFrame({"shop": ["a", "a", "b"], "price": [1, 2, 3], "sales": [5, 4, 2]})
         >>> TaskStatistics.from_frame(frame, "shop", "sales", ["price"], intercept=True)
         TaskStatistics: 2 tasks, d = 2 (intercept, price), 3 rows
+        >>> stats = TaskStatistics.from_frame(frame, "shop", "sales", [], True, fixed=["price"])
+        >>> stats.varying
+        (True, False)
         """
         if not hasattr(frame, "columns"):
             raise InputError(f"frame must be a pandas DataFrame, got {type(frame).__name__}")
-        names = [features] if isinstance(features, str) else list(features)
+        own = [features] if isinstance(features, str) else list(features)
+        same = [fixed] if isinstance(fixed, str) else list(fixed)
+        names = own + same
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise InputError(f"feature {min(twice)!r} is named twice")
-        if not names and not intercept:
+        if not own and not intercept:
             raise InputError("features is empty; name at least one column, or ask for an intercept")
-        check_columns(frame, task, reward, names)
+        others = [] if weights is None else [weights]
+        check_columns(frame, task, reward, names + others)
         labels = frame[task].tolist()
         missing = frame[task].isna().to_numpy(dtype=bool)
         missing = missing | np.array(
@@ -284,14 +305,20 @@ class TaskStatistics:
             raise InputError(
                 f"column {task!r} has no value in row {row + 1} (not counting the header)"
             )
-        values = {name: numbers(frame, name) for name in (reward, *names)}
+        values = {name: numbers(frame, name) for name in (reward, *names, *others)}
         columns = [values[name] for name in names]
         if intercept:
             if "intercept" in names:
                 raise InputError("there is a feature called 'intercept' already; rename it")
             columns, names = [np.ones(len(frame)), *columns], ["intercept", *names]
-        texts = list(map(str, names))
-        return cls.from_arrays(labels, values[reward], np.column_stack(columns), texts)
+        return cls.from_arrays(
+            labels,
+            values[reward],
+            np.column_stack(columns),
+            list(map(str, names)),
+            weights=None if weights is None else values[weights],
+            varying=[True] * (len(names) - len(same)) + [False] * len(same),
+        )
 
     def units(self) -> Array:
         """The typical length of each feature; dividing by it makes results free of units."""
@@ -306,8 +333,18 @@ class TaskStatistics:
 
     def every(self, step: int) -> TaskStatistics:
         """One task in ``step``."""
-        count, energy = (None if one is None else one[::step] for one in (self.count, self.energy))
-        return TaskStatistics.trusted(self.gram[::step], self.moment[::step], count, energy)
+        count, energy, logs = (
+            None if one is None else one[::step]
+            for one in (self.count, self.energy, self.log_weights)
+        )
+        return TaskStatistics.trusted(
+            self.gram[::step],
+            self.moment[::step],
+            count,
+            energy,
+            varying=self.varying,
+            log_weights=logs,
+        )
 
     def determined(self) -> NDArray[np.bool_]:
         """Which tasks determine their theta by themselves: whose gram is invertible."""
@@ -348,7 +385,15 @@ class TaskStatistics:
                     "constant off them"
                 )
             energy = np.maximum(energy, 0.0)
-        return TaskStatistics.trusted(self.gram, self.moment - fitted, self.count, energy), centre
+        made = TaskStatistics.trusted(
+            self.gram,
+            self.moment - fitted,
+            self.count,
+            energy,
+            varying=self.varying,
+            log_weights=self.log_weights,
+        )
+        return made, centre
 
     def residuals(self) -> tuple[float, float]:
         """Squares left over by every task's own least squares, summed, and how many are free.
@@ -399,6 +444,16 @@ class TaskStatistics:
             raise InputError("concatenate needs parts of the same dimension")
         if len({part.features for part in parts if part.features is not None}) > 1:
             raise InputError("concatenate needs the same features in all parts, in the same order")
+        if len({part.varying for part in parts}) > 1:
+            raise InputError("concatenate needs the same features to differ between tasks in all")
+        log_weights = None
+        if any(part.log_weights is not None for part in parts):
+            log_weights = np.concatenate(
+                [
+                    np.zeros(len(one)) if one.log_weights is None else one.log_weights
+                    for one in parts
+                ]
+            )  # rows without weights have the weight 1
 
         def join(name: str) -> Array | None:
             values = [getattr(part, name) for part in parts]
@@ -413,4 +468,6 @@ class TaskStatistics:
             join("energy"),
             together,
             parts[0].features,
+            parts[0].varying,
+            log_weights,
         )

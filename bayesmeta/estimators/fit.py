@@ -13,6 +13,7 @@ from bayesmeta.checks import Advice, Array, InputError, covariance, of_type, one
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.maximum import Options, fit_gls, fit_likelihood
+from bayesmeta.estimators.mixed import require_all_varying
 from bayesmeta.estimators.moments import fit_moments
 from bayesmeta.estimators.restated import FeatureUnits, sizes_of
 from bayesmeta.estimators.search import LIMIT
@@ -151,6 +152,7 @@ def _fit(
         options = Options(threads=threads, limit=limit)
         found = largest_likelihood(stats, variance, method != "ml", options)
     else:
+        require_all_varying(method, stats)
         found = fit_moments(
             stats, variance, method, widening=widening, horizon=horizon, bounds=bounds
         )

@@ -28,6 +28,8 @@ class Found(Protocol):
     packed: Packed
     point: Point
     variance: float
+    own: int
+    """how many features differ between tasks: the first"""
     free: bool
     restricted: bool
     each: Each
@@ -67,16 +69,16 @@ def traces(sums: Array, d: int) -> Array:
     return out
 
 
-def weights_of(point: Point) -> list[Array]:
-    """W of every task, (p, n) a chunk."""
-    return [one.weights for one in point.tasks]
+def weights_of(point: Point, d: int) -> list[Array]:
+    """W of every task and the first d features, (p, n) a chunk."""
+    return [one.weights[: d * (d + 1) // 2] for one in point.tasks]
 
 
-def expected_information(found: Found) -> Array:
+def expected_information(found: Found, d: int) -> Array:
     """Of (the triangle of Sigma, sigma^2): half the traces of Omega^-1 dOmega Omega^-1 dOmega,
-    which are traces of W alone."""
-    point, variance, d = found.point, found.variance, found.packed.dim
-    weights = weights_of(point)
+    which are traces of W alone. For entries of the first d features, Sigma being 0 elsewhere."""
+    point, variance = found.point, found.variance
+    weights = weights_of(point, d)
     both = traces(products(weights, weights, found.each), d)
     lower, half = triangle(d), _quads(d).half
     sigma = found.cov[lower]
@@ -93,10 +95,17 @@ def expected_information(found: Found) -> Array:
 def standard_errors(found: Found, change: Array) -> tuple[Array | None, bool]:
     """Standard errors of the entries of Sigma, from the expected information of its triangle (and
     of the noise); none where the information is singular: then not all of them are determined."""
-    d = found.packed.dim
-    info = expected_information(found)
+    everything = found.packed.dim
+    d, change = found.own, change[: found.own, : found.own]
+    p = d * (d + 1) // 2
     if found.restricted:
+        info = expected_information(found, everything)
         info = info + _for_the_mean(found, info[:-1, :-1])
+        if d < everything:
+            some = [*range(p), len(info) - 1]
+            info = info[np.ix_(some, some)]
+    else:
+        info = expected_information(found, d)
     info = info if found.free else info[:-1, :-1]
     units = np.sqrt(np.maximum(np.diag(info), 0.0))
     if units.min() <= 0:
@@ -107,13 +116,13 @@ def standard_errors(found: Found, change: Array) -> tuple[Array | None, bool]:
         np.linalg.cholesky(scaled - DETERMINED * one)
     except np.linalg.LinAlgError:
         return None, False
-    (a, b), p = triangle(d), d * (d + 1) // 2
+    a, b = triangle(d)
     # entries of change Sigma change' by those of Sigma
     back = change[np.ix_(a, a)] * change[np.ix_(b, b)] + change[np.ix_(a, b)] * change[np.ix_(b, a)]
     back *= _quads(d).half
     half = np.linalg.solve(np.linalg.cholesky(scaled), one)[:, :p] / units[:p]
     variances = ((half @ back.T) ** 2).sum(axis=0)
-    return full(np.sqrt(variances), d), True
+    return np.pad(full(np.sqrt(variances), d), (0, everything - d)), True
 
 
 def _for_the_mean(found: Found, both: Array) -> Array:
@@ -128,7 +137,7 @@ def _for_the_mean(found: Found, both: Array) -> Array:
     root = best_root(point.information)
     c = root @ root.T
     sigma = found.cov[lower]
-    weights = weights_of(point)
+    weights = weights_of(point, d)
     spreads = [np.empty_like(one) for one in weights]
     for one, spread in zip(point.tasks, spreads, strict=True):
         second_pass(one, np.zeros(d), root, spread)

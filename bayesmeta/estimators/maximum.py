@@ -12,12 +12,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bayesmeta.checks import Advice, Array, InputError, covariance
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.information import standard_errors
 from bayesmeta.estimators.likelihood import WIDE, evaluate, in_threads, pack
+from bayesmeta.estimators.mixed import leading, ordered, varying_first
 from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.estimators.search import LIMIT, Search
 from bayesmeta.estimators.starts import LOST, Climbs, End, at_moments, least_noise
@@ -86,27 +87,31 @@ def maximise(
 
     ``variance`` None: the noise is estimated, too.
     """
-    n, free = len(stats), variance is None
+    if stats.varying is not None and not all(stats.varying[: sum(stats.varying)]):
+        order = varying_first(stats)
+        return _in_order(stats, variance, restricted, options, order)
+    n, free, own = len(stats), variance is None, int(stats.differs.sum())
     total = stats.gram.sum(axis=0)
     energy = _energy(stats) if free or options.thorough else 0.0
     stats.require_independent_features()
     stats, centre = stats.centred()
-    begin = pooled_variance(stats, common=True)[0] if variance is None else variance
+    differing = leading(stats, own)
+    begin = pooled_variance(differing, common=True)[0] if variance is None else variance
     lower = np.linalg.cholesky(total / (n * begin))
     change = np.linalg.inv(lower).T  # theta = change theta'
-    mean, starts = _starts(options, lower, change, centre, n)
+    mean, starts = _starts(options, lower, change, centre, n, own)
     with in_threads(options.threads) as each:
         packed = pack(stats, change, each)
 
         def begun(cov: Array, noise: float) -> Search:
-            return Search(packed, mean, cov, noise, begin, free, restricted, each)
+            return Search(packed, mean, cov, noise, begin, free, restricted, each, own)
 
         least = least_noise(energy, begin)
-        climbs = Climbs(packed, begin, least, free, restricted)
+        climbs = Climbs(packed, begin, least, free, restricted, own)
         best, strays = _from_usual(begun, climbs, starts, begin, options.limit)
-        endless, sure, small = False, True, n <= FEW and len(total) <= NARROW
+        endless, sure, small = False, True, n <= FEW and own <= NARROW and len(total) < WIDE
         if options.thorough:
-            start = at_moments(stats, change, variance, begin)
+            start = at_moments(differing, change[:own, :own], variance, begin)
             found = _from_moments(begun, start, None if small else best, options.limit)
             best, strays = (best, strays + found) if small else (_higher(best, found), strays)
         if options.thorough and small:
@@ -120,12 +125,13 @@ def maximise(
         if best is None:
             raise np.linalg.LinAlgError("no start led anywhere")
         search, iterations, converged = best
-        values, vectors = np.linalg.eigh(search.cov)
+        values, vectors = np.linalg.eigh(search.own_cov)
         values = np.where(values < search.flat, 0.0, values)
         ratio = values[-1] * max(1.0, begin / search.variance)  # of signal to noise
         if values[-1] > HOPELESS:
             raise np.linalg.LinAlgError("signal to noise is beyond the digits of numbers")
-        cov = change @ (vectors * values) @ vectors.T @ change.T
+        back = change[:own, :own]
+        cov = np.pad(back @ (vectors * values) @ vectors.T @ back.T, (0, len(change) - own))
         # the restricted likelihood integrates the mean out, in other coordinates
         volume = float(np.linalg.slogdet(change)[1]) if restricted else 0.0
         cov_sd, identified = standard_errors(search, change) if options.errors else (None, True)
@@ -145,6 +151,28 @@ def maximise(
         identified=identified,
         imprecise=bool(values[-1] > RATIO or (ratio > RATIO and not noiseless)),
         noiseless=noiseless,
+    )
+
+
+def _in_order(
+    stats: TaskStatistics,
+    variance: float | None,
+    restricted: bool,
+    options: Options,
+    order: NDArray[np.intp],
+) -> Fit:
+    """``maximise`` with the features in another order, in which those that differ come first."""
+    if options.start is not None:
+        mean, cov = options.start
+        options = options._replace(start=(mean[order], cov[np.ix_(order, order)]))
+    fit = maximise(ordered(stats, order), variance, restricted, options)
+    back = np.argsort(order)
+    both = np.ix_(back, back)
+    return fit._replace(
+        mean=fit.mean[back],
+        cov=fit.cov[both],
+        mean_cov=fit.mean_cov[both],
+        cov_sd=None if fit.cov_sd is None else fit.cov_sd[both],
     )
 
 
@@ -169,7 +197,8 @@ def _from_usual(
     best: Ended | None = None
     strays: list[Ended] = []
     for k, cov in enumerate(starts):
-        end = climbs.climb(cov, noise) if k and len(cov) < WIDE else None
+        quick = climbs.packed.dim < WIDE
+        end = climbs.climb(cov, noise) if k and quick else None
         if end is not None and not _elsewhere(end, best):
             continue
         one = None
@@ -180,7 +209,7 @@ def _from_usual(
                 one = begun(cov, noise)
                 for _ in range(0 if k else 3):
                     one.em()
-                if k and len(cov) < WIDE:
+                if k and quick:
                     one.in_scale(limit)
                 ended = (one, *one.climb(limit))
             if best is None or _value(ended) > _value(best):
@@ -292,15 +321,15 @@ def _energy(stats: TaskStatistics) -> float:
 
 
 def _starts(
-    options: Options, lower: Array, change: Array, centre: Array, tasks: int
+    options: Options, lower: Array, change: Array, centre: Array, tasks: int, own: int
 ) -> tuple[Array, list[Array]]:
     """Where to begin, in whitened coordinates: a mean, and covariances one after the other."""
-    one = np.eye(len(centre))
+    one = np.eye(own)
     mean, first = np.zeros(len(centre)), one
     if options.start is not None:
         mean = np.linalg.solve(change, options.start[0] - centre)
         # off the boundary, where the search is slow
-        first = lower.T @ options.start[1] @ lower + 1e-2 * one
+        first = (lower.T @ options.start[1] @ lower)[:own, :own] + 1e-2 * one
     if tasks > FEW:
         return mean, [first]
     return mean, [first, *(size * one for size in (1.0, 0.01, 100.0))]  # several maxima
@@ -319,7 +348,7 @@ def fit_likelihood(
                 "small beside the rewards; give a larger {noise_sd}, or let it be estimated"
             )
         ) from None
-    status = _status(fit, stats.dim)
+    status = _status(fit, int(stats.differs.sum()))
     return PriorEstimate(
         GaussianPrior(fit.mean, fit.cov),
         status,
@@ -345,8 +374,11 @@ def _status(fit: Fit, dim: int) -> Status:
 
 
 def _if_complete(stats: TaskStatistics, value: float) -> float | None:
-    """A log-likelihood; None where statistics lack the parts that its constant needs."""
-    return None if stats.count is None or stats.energy is None else value
+    """A log-likelihood; None where statistics lack the parts that its constant needs. Rows in units
+    of their own noise are denser by the roots of their weights."""
+    if stats.count is None or stats.energy is None:
+        return None
+    return value if stats.log_weights is None else value + 0.5 * float(stats.log_weights.sum())
 
 
 def fit_gls(
@@ -356,6 +388,10 @@ def fit_gls(
     stats.require_independent_features()
     variance = pooled_variance(stats)[0] if variance is None else variance
     given = GaussianPrior(np.zeros(stats.dim), covariance("cov", cov, stats.dim))
+    if given.cov[~stats.differs].any():
+        raise InputError(
+            "cov must be 0 in the rows and columns of features that do not differ between tasks"
+        )
     centred, centre = stats.centred()
     packed = pack(centred, np.eye(stats.dim))
     with in_threads(threads) as each:

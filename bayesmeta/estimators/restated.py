@@ -50,6 +50,8 @@ class FeatureUnits(NamedTuple):
             np.ldexp(stats.moment, -(self.features + self.reward)),
             stats.count,
             None if energy is None else np.ldexp(energy, -2 * self.reward),
+            varying=stats.varying,
+            log_weights=stats.log_weights,
         )
         made.__dict__.update(tasks=stats.tasks, features=stats.features)
         return made

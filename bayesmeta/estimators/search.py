@@ -44,7 +44,11 @@ FALL = 1e-2
 
 
 class Search:
-    """Where the search is, and the steps it can take."""
+    """Where the search is, and the steps it can take.
+
+    Where only the first ``own`` of the features differ between tasks, Sigma is zero in the rows and
+    columns of the others, and every step stays there.
+    """
 
     def __init__(
         self,
@@ -56,10 +60,12 @@ class Search:
         free: bool,
         restricted: bool,
         each: Each,
+        own: int | None = None,
     ) -> None:
         self.packed, self.free = packed, free
+        self.own = packed.dim if own is None else own
         self.restricted, self.each = restricted, each
-        self.mean, self.root, self.variance = mean, lower_root(cov), variance
+        self.mean, self.root, self.variance = mean, self._padded(lower_root(cov)), variance
         self.point = self._at(self.root, variance)
         self.promise = math.inf
         self.unit = unit
@@ -74,6 +80,16 @@ class Search:
         than that of the coordinates, ``unit``."""
         return FLAT * min(1.0, self.variance / self.unit)
 
+    @property
+    def own_cov(self) -> Array:
+        """Sigma of the features that differ between tasks."""
+        return self.cov[: self.own, : self.own]
+
+    def _padded(self, root: Array) -> Array:
+        """A root of Sigma, given that of the features that differ between tasks."""
+        more = self.packed.dim - len(root)
+        return np.pad(root, (0, more)) if more else root
+
     def _at(self, root: Array, variance: float) -> Point:
         # coordinates are those of ``unit``; the kernels take the variance as it is
         return evaluate(self.packed, self.mean, root, variance, self.restricted, self.each)
@@ -83,18 +99,26 @@ class Search:
 
     def em(self) -> None:
         """One step of EM: Sigma becomes the mean second moment of the posteriors."""
-        cov = self.cov + 2 * self.cov @ self.point.gradient @ self.cov / self.packed.tasks
+        cov = self.own_cov
+        cov = cov + 2 * cov @ self._own(self.point).gradient @ cov / self.packed.tasks
         variance = self.variance
         if self.free:
             variance *= 1 + 2 * self.point.noise_gradient / self.packed.steps
-        root = lower_root((cov + cov.T) / 2)
+        root = self._padded(lower_root((cov + cov.T) / 2))
         self._move(root, variance, self._at(root, variance))
+
+    def _own(self, point: Point) -> Point:
+        """What a point says of the features that differ between tasks."""
+        k = self.own
+        return point._replace(
+            gradient=point.gradient[:k, :k], information=point.information[:k, :k]
+        )
 
     def climb(self, limit: int) -> tuple[int, bool]:
         """Steps until nothing is left to gain, also off the boundary; their number, and whether
         they arrived. Of scoring, in (L, log sigma^2), or where these are slow, of L-BFGS: scoring
         costs d^4 a task."""
-        wide, steps = self.packed.dim >= WIDE, 0
+        wide, steps = self.own >= WIDE, 0
         size = ROUND if wide else limit
         while steps < limit:
             if not wide:
@@ -117,12 +141,16 @@ class Search:
 
         free, begin = self.free, self.variance
         scale = coordinates(
-            self.point, self.cov, self.packed.tasks, self.packed.steps if free else None
+            self._own(self.point),
+            self.own_cov,
+            self.packed.tasks,
+            self.packed.steps if free else None,
         )
 
         def place(x: Array) -> tuple[Array, float, Array]:
             half, change = scale.place(x)
-            return triangular(half), begin * math.exp(min(max(change, -FAR), FAR)), half
+            root = self._padded(triangular(half))
+            return root, begin * math.exp(min(max(change, -FAR), FAR)), half
 
         def loss(x: Array) -> tuple[float, Array]:
             root, variance, half = place(x)
@@ -130,7 +158,7 @@ class Search:
                 point = self._at(root, variance)
             except np.linalg.LinAlgError:
                 return NOTHING - self.point.value, np.zeros_like(x)
-            return -point.value, -scale.slope(point, half)
+            return -point.value, -scale.slope(self._own(point), half)
 
         found = minimize(
             loss,
@@ -147,7 +175,7 @@ class Search:
 
     def _score(self) -> bool:
         """One step with a line search; whether there was no more to gain."""
-        rows, columns = triangle(self.packed.dim)
+        rows, columns = triangle(self.own)
         gradient: Array = 2 * (self.point.gradient @ self.root)[rows, columns]
         if self.free:
             gradient = np.append(gradient, self.point.noise_gradient)
@@ -176,12 +204,12 @@ class Search:
 
     def _curvature(self, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
         """Expected information of (L, log sigma^2), less what the gradient in Sigma bends."""
-        d, p = self.packed.dim, len(rows)
-        info = expected_information(self)
+        d, p = self.own, len(rows)
+        info = expected_information(self, d)
         # entry (i, b) of Sigma moves by L_bj, or twice that where b is i, as L_ij does
         jacobian = np.zeros((p, p))
         twice = 1.0 + (rows[:, None] == np.arange(d))
-        jacobian[places(d)[rows], np.arange(p)[:, None]] = self.root.T[columns] * twice
+        jacobian[places(d)[rows], np.arange(p)[:, None]] = self.root.T[columns, :d] * twice
         out = np.empty((p + 1, p + 1))
         out[:p, :p] = jacobian.T @ info[:-1, :-1] @ jacobian
         bend = 2 * self.point.gradient[np.ix_(rows, rows)]
@@ -212,16 +240,17 @@ class Search:
 
     def _leave_boundary(self) -> bool:
         """Where Sigma is singular, grow it in a direction in which the likelihood rises."""
-        values, vectors = np.linalg.eigh(self.cov)
+        values, vectors = np.linalg.eigh(self.own_cov)
         null = vectors[:, values < self.flat]
         if not null.size:
             return False
-        slopes, directions = np.linalg.eigh(null.T @ self.point.gradient @ null)
+        slopes, directions = np.linalg.eigh(null.T @ self._own(self.point).gradient @ null)
         if slopes[-1] <= 0:
             return False
         direction = null @ directions[:, -1]
         for size in 10.0 ** np.arange(0, -8, -1):
-            root = lower_root(self.cov + size * np.outer(direction, direction))
+            root = lower_root(self.own_cov + size * np.outer(direction, direction))
+            root = self._padded(root)
             point = self._at(root, self.variance)
             if point.value > self.point.value + GAIN:
                 self._move(root, self.variance, point)

@@ -6,6 +6,7 @@ import math
 
 from bayesmeta.checks import Array, InputError
 from bayesmeta.estimators.estimate import PriorEstimate
+from bayesmeta.estimators.mixed import require_all_varying
 from bayesmeta.estimators.moments import as_it_is, least_squares, negative_eigenvalues
 from bayesmeta.estimators.restated import FeatureUnits
 from bayesmeta.statistics import TaskStatistics
@@ -17,6 +18,7 @@ def fit_split(pair: object) -> PriorEstimate:
     The noise of the halves is independent, so their cross-covariance needs no correction for it.
     """
     first, second = _halves(pair)
+    require_all_varying("split", first, second)
     units = FeatureUnits.of(first, second)
     if units is None:
         return _crossed(first, second)

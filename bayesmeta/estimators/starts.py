@@ -76,23 +76,29 @@ class Climbs:
     """Climbs of one likelihood, by compiled code, from any place."""
 
     def __init__(
-        self, packed: Packed, variance: float, least: float, free: bool, restricted: bool
+        self,
+        packed: Packed,
+        variance: float,
+        least: float,
+        free: bool,
+        restricted: bool,
+        own: int | None = None,
     ) -> None:
         self.packed, self.variance, self.least, self.free = packed, variance, least, free
-        self.restricted = restricted
+        self.restricted, self.own = restricted, packed.dim if own is None else own
 
     @cached_property
     def table(self) -> _Table:
         """Covariances to begin at."""
-        return _Table(self.packed, self.variance)
+        return _Table(self.packed, self.variance, self.own)
 
     def climb(self, cov: Array, noise: float) -> End | None:
         """Where a climb ends; None where the likelihood cannot be computed, or where signal or
         noise are beyond ``RATIO``."""
-        d, variance, least = self.packed.dim, self.variance, self.least
+        d, variance, least = self.own, self.variance, self.least
         (chunk,) = self.packed.chunks
         told = 0.0 if self.free else variance
-        problem = Problem(chunk, self.packed.steps, told, least, self.restricted)
+        problem = Problem(chunk, self.packed.steps, told, least, self.restricted, d)
         x = lower_root(cov)[triangle(d)]
         x = np.append(x, np.log(noise)) if self.free else x
         value = ascend(problem, x, STEPS, LEAST)
@@ -110,7 +116,7 @@ class Climbs:
         first guess down to the ``least``, drawn from a fixed seed: the same for the same table.
         """
         rng, variance, table = np.random.default_rng(0), self.variance, self.table
-        one, found = np.eye(self.packed.dim), []
+        one, found = np.eye(self.own), []
         for k in range(MANY if table.few else STARTS):
             noise = variance
             if self.free:
@@ -122,9 +128,10 @@ class Climbs:
 
 
 class _Table:
-    """Covariances to begin at, made of the tasks of a small table."""
+    """Covariances to begin at, made of the tasks of a small table and its first ``own`` features,
+    those that differ between tasks."""
 
-    def __init__(self, packed: Packed, variance: float) -> None:
+    def __init__(self, packed: Packed, variance: float, own: int) -> None:
         (chunk,), n, d = packed.chunks, packed.tasks, packed.dim
         # in units in which an average task's gram is the identity, and moments are like thetas
         behind = chunk.inverses.shape[1]  # after the regular ones, and the empty ones
@@ -134,7 +141,8 @@ class _Table:
         self.most = max(float(np.sum(self.moments**2)) / (n * d), 1.0)
         values = np.linalg.eigvalsh(self.grams)
         told = int((values > SAME * values[:, -1:]).sum())
-        self.few = told < n * d and told <= 2 * (d + d * (d + 1) // 2)
+        self.few = told < n * d and told <= 2 * (d + own * (own + 1) // 2)
+        self.grams, self.moments = self.grams[:, :own, :own], self.moments[:, :own]
         """whether tasks, some of which do not determine their theta, have told hardly more numbers
         than there are to be estimated: then nearly every choice of tasks that are fitted exactly
         has a maximum of its own"""

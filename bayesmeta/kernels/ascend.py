@@ -14,34 +14,36 @@ from bayesmeta.kernels.profile import profile
 
 class Problem(NamedTuple):
     """Which likelihood: statistics of tasks, how many rewards there are, the noise variance (0
-    where it is free), the least it may be, and whether the mean is integrated out."""
+    where it is free), the least it may be, whether the mean is integrated out, and how many
+    features differ between tasks: the first, Sigma being 0 in the rows of the others."""
 
     chunk: Any
     steps: Any
     variance: Any
     least: Any
     restricted: Any
+    own: Any
 
 
 @kernel
 def height(problem, x, gradient):
     """The log-likelihood with the mean at its best, and its gradient in ``x``: the lower triangle
     of a root of Sigma and, where it is free, log sigma^2. NaN where it cannot be computed."""
-    d, n = problem.chunk.moments.shape
+    (d, n), own = problem.chunk.moments.shape, problem.own
     root, row = np.zeros((d, d)), 0
-    for i in range(d):
+    for i in range(own):
         for j in range(i + 1):
             root[i, j] = x[row]
             row += 1
     variance = problem.variance if problem.variance > 0.0 else max(math.exp(x[row]), problem.least)
-    each = EachTask(np.empty((d, n)), np.empty((row, n)))
+    each = EachTask(np.empty((d, n)), np.empty((d * (d + 1) // 2, n)))
     at = Parameters(np.zeros(d), root, 1.0 / variance)
     found = profile(problem.chunk, at, problem.steps, problem.restricted, each)
     row = 0
-    for i in range(d):
+    for i in range(own):
         for j in range(i + 1):
             total = 0.0
-            for q in range(j, d):
+            for q in range(j, own):
                 total += found.gradient[i, q] * root[q, j]
             gradient[row] = 2 * total
             row += 1

@@ -158,7 +158,7 @@ def test_climbs_see_the_same_likelihood(dim: int, restricted: bool) -> None:
     slope = 2 * (point.gradient @ root)[lower]
     for free in (True, False):
         problem = ascend.Problem(
-            packed.chunks[0], packed.steps, 0.0 if free else variance, 1e-9, restricted
+            packed.chunks[0], packed.steps, 0.0 if free else variance, 1e-9, restricted, dim
         )
         x = np.append(root[lower], math.log(variance)) if free else root[lower].copy()
         gradient = np.zeros(len(x))
@@ -176,7 +176,7 @@ def test_noise_below_the_least_is_not_tried() -> None:
     made = Problem(4, 2, 12)
     stats, _ = made.stats.centred()
     packed = pack(stats, np.eye(2))
-    problem = ascend.Problem(packed.chunks[0], packed.steps, 0.0, 1e-3, True)
+    problem = ascend.Problem(packed.chunks[0], packed.steps, 0.0, 1e-3, True, packed.dim)
     x, gradient = np.array([1.0, 0.0, 1.0, math.log(1e-3)]), np.zeros(4)
     value = ascend.height(problem, x, gradient)
     x[3] = math.log(1e-9)
