@@ -6,7 +6,7 @@ of a batch but its sums; categories take a first pass over their columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -35,16 +35,17 @@ if TYPE_CHECKING:
 
 LARGE = 200_000_000
 """Files of more bytes are read in batches, unless one says otherwise."""
-ROWS = 1 << 18
-"""Of a batch: its columns fit into a processor's cache, or nearly."""
+ROWS = 1 << 20
+"""Of a batch."""
 
 
 class Batch(NamedTuple):
     """Some rows: the columns, the tasks among them, which of those each row has."""
 
     frame: DataFrame
-    labels: Sequence[Hashable]
+    labels: Any
     place: NDArray[np.intp]
+    """-1 where a row has no task"""
 
 
 class Source(NamedTuple):
@@ -110,12 +111,10 @@ def sum_up(source: Source, request: Request) -> Summed:
     return Summed(stats, coder, missing)
 
 
-def _present(
-    labels: Sequence[Hashable], index: NDArray[np.intp]
-) -> tuple[list[Hashable], NDArray[np.intp]]:
-    """The tasks that still have rows."""
-    found, again = np.unique(index, return_inverse=True)
-    return [labels[i] for i in found.tolist()], again
+def _present(labels: Any, place: NDArray[np.intp]) -> tuple[Any, NDArray[np.intp]]:
+    """The tasks that still have rows, in their order."""
+    found, again = np.unique(place, return_inverse=True)
+    return labels[found], again
 
 
 def _categories(source: Source, name: str) -> Categories:
@@ -218,13 +217,13 @@ def _batch(batch: Any, label: str, task: str | None) -> Batch:
         if name != label and kind.kind not in "biuf":
             frame[name] = frame[name].mask(frame[name].isin(MISSING), None)
     if task is None:
-        return Batch(frame, [], np.zeros(0, dtype=np.intp))
+        return Batch(frame, None, np.zeros(0, dtype=np.intp))
     column = batch.column(batch.schema.get_field_index(task))
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    coded = column.dictionary_encode(null_encoding="encode")
-    index = coded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
-    return Batch(frame, coded.dictionary.to_pylist(), index)
+    coded = column.dictionary_encode()
+    place = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    return Batch(frame, coded.dictionary.to_pandas().to_numpy(), place)
 
 
 def from_dask(table: Any) -> Source:
@@ -247,11 +246,16 @@ def _partitions(table: Any, columns: list[str], task: str | None) -> Iterator[Ba
         if not len(frame):
             continue
         if task is None:
-            yield Batch(frame, [], np.zeros(0, dtype=np.intp))
+            yield Batch(frame, None, np.zeros(0, dtype=np.intp))
             continue
         column = frame[task]
         lacks = column.isna().to_numpy(dtype=bool)
-        found, index = tasks_of(row_labels(column[~lacks].tolist()))
-        places = np.full(len(frame), len(found), dtype=np.intp)
-        places[~lacks] = index
-        yield Batch(frame, [*found, None] if lacks.any() else found, places)
+        found, place = tasks_of(row_labels(column[~lacks].tolist()))
+        places = np.full(len(frame), -1, dtype=np.intp)
+        places[~lacks] = place
+        yield Batch(frame, np.array(found, dtype=None if _whole(found) else object), places)
+
+
+def _whole(labels: list[Any]) -> bool:
+    """Whether all are whole numbers."""
+    return all(type(one) is int for one in labels)

@@ -34,7 +34,9 @@ class Missing:
             column = frame[name]
             lacks = column.isna().to_numpy(dtype=bool)
             if name == task and column.dtype.kind not in "biuf":
-                lacks = lacks | (column.astype(object) == "").to_numpy(dtype=bool)
+                lacks = lacks | column.map(lambda one: isinstance(one, str) and not one).to_numpy(
+                    dtype=bool
+                )
             if lacks.any() and name not in self.columns:
                 self.columns.append(name)
             out |= lacks

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,21 +27,20 @@ class Totals:
 
     def __init__(self, d: int) -> None:
         self.d = d
-        self.places: dict[Hashable, int] = {}
+        self.labels: Any = None
+        """of the tasks: a pandas Index, whose hash table lasts until there is a new one"""
         self.sums = np.zeros((3 + d + len(entries(d)), 1024))
 
     def add(
         self,
-        labels: Sequence[Hashable],
+        labels: Any,
         index: NDArray[np.intp],
         reward: Array,
         features: Sequence[Array | None],
         weights: Array | None = None,
     ) -> None:
         """Rows: ``index`` says which of the ``labels`` one belongs to; a feature None is 1."""
-        found = [self.places.setdefault(label, len(self.places)) for label in labels]
-        while self.sums.shape[1] < len(self.places):
-            self.sums = np.concatenate([self.sums, np.zeros_like(self.sums)], axis=1)
+        where = self._places(labels)
         check_sizes("reward", reward)
         for one in features:
             if one is not None:
@@ -63,15 +63,32 @@ class Totals:
 
         parts = [count, total(reward, reward), logs, *(total(one, reward) for one in own)]
         parts += [total(own[i], own[j]) for i, j in entries(self.d)]
-        where = np.array(found, dtype=np.intp)
         for row, part in zip(self.sums, parts, strict=True):
             row[where] += part
+
+    def _places(self, labels: Any) -> NDArray[np.intp]:
+        """Which tasks these are; those that are new come after the others."""
+        import pandas as pd
+
+        given = pd.Index(labels)
+        if self.labels is None:
+            self.labels = given[:0]
+        if given.dtype != self.labels.dtype:
+            given, self.labels = given.astype(object), self.labels.astype(object)
+        where: NDArray[np.intp] = self.labels.get_indexer(given)
+        new = where < 0
+        if new.any():
+            where[new] = len(self.labels) + np.arange(new.sum())
+            self.labels = self.labels.append(given[new])
+        while self.sums.shape[1] < len(self.labels):
+            self.sums = np.concatenate([self.sums, np.zeros_like(self.sums)], axis=1)
+        return where
 
     def statistics(
         self, names: Sequence[str], varying: Sequence[bool], weighted: bool
     ) -> TaskStatistics:
         """Of all rows."""
-        n, d = len(self.places), self.d
+        n, d = 0 if self.labels is None else len(self.labels), self.d
         if not n:
             raise InputError("there are no rows")
         count, energy, logs, *rest = self.sums[:, :n]
@@ -83,7 +100,7 @@ class Totals:
             moment,
             count,
             energy,
-            tuple(self.places),
+            tuple(self.labels.tolist()),
             tuple(names),
             tuple(varying),
             logs if weighted else None,
