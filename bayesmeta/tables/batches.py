@@ -178,7 +178,9 @@ def _opened(path: Path, task: str) -> Any:
     import pyarrow.dataset as ds
 
     if path.suffix.lower() in (".parquet", ".pq"):
-        return ds.dataset(path, format="parquet")
+        # buffers of the whole file would be kept until its end
+        lean = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+        return ds.dataset(path, format=ds.ParquetFileFormat(default_fragment_scan_options=lean))
     first = ds.dataset(path, format=_csv_format({})).schema
     types = {
         field.name: pa.string() if field.name == task else pa.float64()

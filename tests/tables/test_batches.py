@@ -135,7 +135,7 @@ def test_errors_name_rows_of_the_whole_file(kind: str, tmp_path: Path) -> None:
         bm.tabulate(path, "y ~ x + (1 | g)", noise_var="w", batches=True)
     frame.loc[801, "x"] = np.inf
     path = written(frame, tmp_path, kind)
-    with pytest.raises(bm.InputError, match="column 'x' has inf.* in row 802"):
+    with pytest.raises(bm.InputError, match=r"column 'x' has inf.* in row 802"):
         bm.tabulate(path, "y ~ x + (1 | g)", batches=True)
 
 

@@ -141,7 +141,7 @@ def test_shipped_data_sets(name: str, rows: int, formula: str, known: dict[str, 
 
 def test_an_unknown_data_set() -> None:
     """The list of those that there are."""
-    with pytest.raises(bm.InputError, match="did you mean 'sleepstudy'.*bcg, eight_schools"):
+    with pytest.raises(bm.InputError, match=r"did you mean 'sleepstudy'.*bcg, eight_schools"):
         bm.load_data("sleepstudies")
 
 
