@@ -52,14 +52,13 @@ def write(rows: int, parquet: Path, csv: Path | None) -> None:
 
 def measure(what: str, path: Path) -> dict[str, float]:
     """Read or sum up a file, in this process."""
-    import pyarrow.dataset as ds
 
-    from bayesmeta.tables.batches import ROWS
+    from bayesmeta.tables.batches import ROWS, opened
     from bayesmeta.tables.design import tabulate
 
     start = time.perf_counter()
     if what == "read":
-        source = ds.dataset(path, format=path.suffix[1:])
+        source = opened(path, "task")
         batches = source.scanner(batch_size=ROWS, batch_readahead=4, fragment_readahead=1)
         rows = sum(batch.num_rows for batch in batches.to_batches())
     else:
