@@ -40,12 +40,15 @@ class Totals:
         weights: Array | None = None,
     ) -> None:
         """Rows: ``index`` says which of the ``labels`` one belongs to; a feature None is 1."""
-        where = self._places(labels)
+        where: Any = self._places(labels)
         check_sizes("reward", reward)
         for one in features:
             if one is not None:
                 check_sizes("features", one)
         n = len(labels)
+        if len(self.labels) <= 2 * len(index):  # to add up rows of sums is faster than to scatter
+            index, n = where[index], len(self.labels)
+            where = slice(n)
         count = np.bincount(index, minlength=n).astype(float)
         logs = np.zeros(n)
         roots: Array | None = None
