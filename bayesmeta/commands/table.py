@@ -56,7 +56,7 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--formula",
         metavar="F",
-        help="as lme4 has it: 'y ~ x + (x | task)'; instead of the four options below",
+        help="as lme4 has it: 'y ~ x + (x | task)'; instead of the five options below",
     )
     parser.add_argument("--task", metavar="COLUMN", help="which task a row belongs to")
     parser.add_argument("--reward", metavar="COLUMN", help="the reward (the response)")

@@ -138,10 +138,9 @@ def _categories(source: Source, name: str) -> Categories:
 
 def from_file(path: Path, task: str) -> Source:
     """A Parquet or CSV file, by way of pyarrow's datasets."""
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
     with translated(path):
+        import pyarrow as pa
+
         table = opened(path, task)
         names = table.schema.names
         twice = {name for name in names if names.count(name) > 1}
@@ -162,7 +161,6 @@ def from_file(path: Path, task: str) -> Source:
                 if batch.num_rows:
                     yield _batch(batch, task, label)
 
-    assert isinstance(table, ds.Dataset)
     return Source([str(one) for one in names], text, batches)
 
 

@@ -96,8 +96,12 @@ class Coder(NamedTuple):
     def matrix(self, frame: DataFrame, rows: NDArray[np.int64] | None = None) -> Array:
         """The (rows, d) features of a table; ``rows`` are its rows' numbers in messages."""
         read = {name: one_column(frame, name, kind, rows) for name, kind in self.columns.items()}
+        return self.made(read, len(frame), rows)
+
+    def made(self, read: dict[str, Any], size: int, rows: NDArray[np.int64] | None) -> Array:
+        """The same of columns that are read already."""
         if self.plain:
-            ones = np.ones(len(frame))
+            ones = np.ones(size)
             return np.column_stack([ones if one is None else read[one] for one in self.plain])
         return self.coded(read, rows)
 

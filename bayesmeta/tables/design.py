@@ -181,7 +181,7 @@ def _whole(frame: DataFrame, request: Request) -> Design:
     rewards = numbers(frame, request.reward, kept)
     weights = None if request.noise is None else request.noise.weights(frame, kept)
     coder = request.coder(values, columns)
-    features = coder.matrix(frame, kept)
+    features = coder.made(values, len(frame), kept)
     labels = row_labels(frame[request.task].tolist())
     stats = TaskStatistics.from_arrays(
         labels, rewards, features, coder.names, weights=weights, varying=coder.varying

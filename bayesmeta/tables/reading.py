@@ -36,7 +36,8 @@ def translated(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read ({error.strerror or error})") from None
     except ImportError:
         raise InputError(
-            "reading Parquet needs the package pyarrow; install bayesmeta[parquet], or use CSV"
+            "reading Parquet, or CSV in batches, needs the package pyarrow; install "
+            "bayesmeta[parquet], or use CSV that fits into memory"
         ) from None
     except Exception as error:
         text = " ".join(str(error).split())[:200]
