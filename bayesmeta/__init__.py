@@ -15,6 +15,8 @@ _load, __dir__, __all__ = exports(
         "checks": ("InputError",),
         "gaussian": ("GaussianPrior",),
         "statistics": ("TaskStatistics",),
+        "data.shipped": ("load_data",),
+        "tables.design": ("tabulate",),
         "actions": (
             "FiniteSet",
             "RadialDensity",
@@ -56,6 +58,7 @@ _load, __dir__, __all__ = exports(
         "runner",
         "simulation",
         "studies",
+        "tables",
         "theory",
     ),
 )

@@ -70,8 +70,9 @@ def check_columns(frame: Any, task: str, reward: str, names: list[str]) -> None:
             raise InputError(f"column {name!r} is the {what}; leave it out of the features")
 
 
-def numbers(frame: Any, name: str) -> Array:
-    """A column as numbers; the first cell that is none is named by its row."""
+def numbers(frame: Any, name: str, rows: NDArray[np.int64] | None = None) -> Array:
+    """A column as numbers; the first cell that is none is named by its row, which is its place, or
+    what ``rows`` says."""
     import pandas as pd
 
     column = frame[name]
@@ -91,11 +92,12 @@ def numbers(frame: Any, name: str) -> Array:
         raise InputError(f"column {name!r} holds {kind}, not real numbers") from None
     bad = ~np.isfinite(found)
     if bad.any():
-        row = int(np.argmax(bad))
-        value = column.iloc[row]
+        place = int(np.argmax(bad))
+        row = place + 1 if rows is None else int(rows[place])
+        value = column.iloc[place]
         shown = value.item() if isinstance(value, np.generic) else value
         none = pd.api.types.is_scalar(value) and pd.isna(value)
         what = "no value" if none else f"{shown!r:.60}, which is not a finite number,"
-        raise InputError(f"column {name!r} has {what} in row {row + 1} (not counting the header)")
+        raise InputError(f"column {name!r} has {what} in row {row} (not counting the header)")
     out: Array = found
     return out

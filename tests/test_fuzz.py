@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 import bayesmeta as bm
-from bayesmeta.commands import reading
 from bayesmeta.estimators import fit, moments
 from bayesmeta.posterior import sampling
+from bayesmeta.tables import reading
 from tests.properties import PROPERTIES, judge
 
 

@@ -72,7 +72,7 @@ def test_the_wheel_holds_all_files(wheel: Path) -> None:
     held = set(ZipFile(wheel).namelist())
     assert {name for name in known if (ROOT / name).exists()} <= held
     kinds = {Path(name).suffix for name in held}
-    assert {".py", ".json", ".nc", ".j2", ".typed"} <= kinds
+    assert {".py", ".json", ".nc", ".j2", ".typed", ".csv"} <= kinds
 
 
 def test_the_fresh_environment_is_used(python: Path, tmp_path: Path) -> None:

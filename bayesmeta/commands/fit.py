@@ -14,7 +14,7 @@ from bayesmeta.commands.table import (
     naming_options,
     read_tasks,
     say,
-    say_alike,
+    say_notes,
 )
 from bayesmeta.display import visible
 
@@ -86,7 +86,8 @@ def _fit(options: argparse.Namespace) -> int:
 
     _check_widening(options)
     with naming_options():
-        stats, noise = read_tasks(options)
+        design = read_tasks(options)
+        stats, noise = design.stats, design.noise_sd
         estimate = fit_prior(
             stats, noise, options.method, widening=options.widening, horizon=options.horizon
         )
@@ -95,7 +96,7 @@ def _fit(options: argparse.Namespace) -> int:
     if not options.json:
         text = rendered(lambda to: print_fit(to, stats, estimate, options.method, in_options))
     if options.plot is None:
-        say_alike(stats)
+        say_notes(design)
         say(text)
         return 0
     from bayesmeta.report.figures.tasks import figure_fit
@@ -111,6 +112,6 @@ def _fit(options: argparse.Namespace) -> int:
         say(text if options.json else f"{text}\nwrote {visible(options.plot)}")
 
     writable_folder(options.plot.parent)
-    say_alike(stats)
+    say_notes(design)
     write_atomically(options.plot, draw_and_say)
     return 0

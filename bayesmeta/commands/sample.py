@@ -16,7 +16,7 @@ from bayesmeta.commands.table import (
     naming_options,
     read_tasks,
     say,
-    say_alike,
+    say_notes,
 )
 from bayesmeta.display import visible
 
@@ -133,7 +133,8 @@ def _sample(options: argparse.Namespace) -> int:
     settings = {name: getattr(options, name) for name in _SETTINGS}
     with naming_options():
         check_settings(**settings)
-        stats, noise = read_tasks(options)
+        design = read_tasks(options)
+        stats, noise = design.stats, design.noise_sd
         if stats.dim > FEATURES:
             raise InputError(
                 f"{stats.dim} features are more than sample takes ({FEATURES}); use fewer, or "
@@ -142,7 +143,7 @@ def _sample(options: argparse.Namespace) -> int:
         prior = _prior(stats, noise, options)
         places = _places(options)
         notes = _notes(stats, noise, prior)
-        say_alike(stats)
+        say_notes(design)
         if notes.conflict:
             print(f"bayesmeta: {visible(notes.conflict)}", file=sys.stderr)
         tree = _draw(

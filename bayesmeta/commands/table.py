@@ -9,14 +9,16 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayesmeta.checks import Advice, InputError, real
+from bayesmeta.data.shipped import NAMES as DATA_SETS
+from bayesmeta.data.shipped import data_path
+from bayesmeta.display import visible
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
     from bayesmeta.statistics import TaskStatistics
+    from bayesmeta.tables.design import Design
 
 OPTIONS = {
     "random_seed": "--seed",
@@ -45,13 +47,19 @@ def naming_options() -> Iterator[None]:
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """The table, and which of its columns are what."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="CSV or Parquet, with a header")
     parser.add_argument(
-        "--task", required=True, metavar="COLUMN", help="which task a row belongs to"
+        "file",
+        type=Path,
+        metavar="FILE",
+        help=f"CSV or Parquet, with a header; or a data set of the package: {', '.join(DATA_SETS)}",
     )
     parser.add_argument(
-        "--reward", required=True, metavar="COLUMN", help="the reward (the response)"
+        "--formula",
+        metavar="F",
+        help="as lme4 has it: 'y ~ x + (x | task)'; instead of the five options below",
     )
+    parser.add_argument("--task", metavar="COLUMN", help="which task a row belongs to")
+    parser.add_argument("--reward", metavar="COLUMN", help="the reward (the response)")
     parser.add_argument(
         "--features",
         action="append",
@@ -61,55 +69,108 @@ def add_data_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--intercept", action="store_true", help="add a feature that is always 1")
     parser.add_argument(
+        "--fixed",
+        action="append",
+        default=[],
+        metavar="A,B,…",
+        help="more columns, whose coefficients are the same in all tasks",
+    )
+    parser.add_argument(
         "--noise-sd", default="estimate", metavar="S", help="a number, or 'estimate' (the default)"
+    )
+    parser.add_argument("--noise-var", metavar="COLUMN", help="known variances of the rows")
+    parser.add_argument("--noise-se", metavar="COLUMN", help="known standard errors of the rows")
+    parser.add_argument(
+        "--weights", metavar="COLUMN", help="a row's noise has the variance S^2 / weight"
+    )
+    parser.add_argument(
+        "--drop-missing", action="store_true", help="leave out rows that lack a value"
+    )
+    parser.add_argument(
+        "--batches",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="sum up the file in batches, in little memory (by default above 200 MB)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--plot", type=Path, metavar="OUT.png", help="draw tasks and prior")
 
 
-def read_tasks(options: argparse.Namespace) -> tuple[TaskStatistics, float | None]:
-    """The statistics of the tasks in the table, and the noise, None where it is estimated."""
-    from bayesmeta.commands.reading import read_table
-    from bayesmeta.statistics import TaskStatistics
+def read_tasks(options: argparse.Namespace) -> Design:
+    """The table with the statistics of its tasks; its ``noise_sd`` is None where the noise is to
+    be estimated."""
+    from bayesmeta.tables.batches import from_file, in_batches
+    from bayesmeta.tables.design import tabulate
+    from bayesmeta.tables.reading import read_table
 
     noise = (
         None if options.noise_sd == "estimate" else real("--noise-sd", options.noise_sd, above=0.0)
     )
     if options.plot is not None and options.plot.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"--plot must end in .png, .pdf or .svg, got {options.plot}")
-    frame = read_table(options.file, options.task)
-    stats = TaskStatistics.from_frame(
-        frame,
-        options.task,
-        options.reward,
-        _columns(frame, options.features),
+    path, notes = options.file, []
+    if not path.exists() and str(path) in DATA_SETS:
+        path = data_path(str(path))
+        notes = [f"{options.file} is a data set of the package"]
+    source: Any = path
+    known: list[str] = []
+    if options.formula is None and (options.features or options.fixed):
+        # what stands between commas depends on the names of columns
+        if in_batches(path, options.batches):
+            known = from_file(path, options.task or "").columns
+        else:
+            source = read_table(path, options.task or "")
+            known = list(source.columns)
+    design = tabulate(
+        source,
+        options.formula,
+        task=options.task,
+        reward=options.reward,
+        features=_columns(known, options.features, "--features"),
         intercept=options.intercept,
+        fixed=_columns(known, options.fixed, "--fixed"),
+        weights=options.weights,
+        noise_var=options.noise_var,
+        noise_se=options.noise_se,
+        drop_missing=options.drop_missing,
+        batches=options.batches,
     )
-    if len(frame) < stats.dim:
-        raise InputError(
-            f"{options.file} has {len(frame)} rows, fewer than the {stats.dim} features"
-        )
+    if noise is not None and design.noise_sd is not None:
+        raise InputError("--noise-var and --noise-se say the noise of every row; omit --noise-sd")
+    stats = design.stats
+    rows = 0 if stats.count is None else int(stats.count.sum())
+    if rows < stats.dim:
+        raise InputError(f"{options.file} has {rows} rows, fewer than the {stats.dim} features")
     for label in map(str, stats.tasks or ()):
         if not label.strip() or "\0" in label:
-            raise InputError(f"column {options.task!r} has the label {label!r}; give tasks a name")
-    return stats, noise
+            raise InputError(f"column {design.task!r} has the label {label!r}; give tasks a name")
+    return design._replace(
+        noise_sd=design.noise_sd if noise is None else noise, notes=(*notes, *design.notes)
+    )
 
 
-def _columns(frame: DataFrame, given: list[str]) -> list[str]:
-    """The columns of --features: each is a column as it stands, or several with commas."""
+def _columns(known: list[str], given: list[str], option: str) -> list[str]:
+    """The columns of an option: each is a column as it stands, or several with commas."""
     names = []
     for text in given:
-        for part in [text] if text in frame.columns else text.split(","):
+        for part in [text] if text in known else text.split(","):
             name = part.strip()
-            if part != name and part in frame.columns:
-                if name in frame.columns and part != text:
+            if part != name and part in known:
+                if name in known and part != text:
                     raise InputError(
-                        f"--features: there are columns {name!r} and {part!r}; name each by itself"
+                        f"{option}: there are columns {name!r} and {part!r}; name each by itself"
                     )
                 name = part
             if name:
                 names.append(name)
     return names
+
+
+def say_notes(design: Design) -> None:
+    """Say what was done to the table, once nothing can be refused any more."""
+    for note in design.notes:
+        print(f"bayesmeta: {visible(note)}", file=sys.stderr)
+    say_alike(design.stats)
 
 
 def say_alike(stats: TaskStatistics) -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesmeta.checks import Array
+from bayesmeta.checks import Array, InputError
+from bayesmeta.columns import numbers, row_labels, tasks_of
 from bayesmeta.statistics import TaskStatistics
+from bayesmeta.tables.batches import Source, from_dask, from_file, in_batches, sum_up
+from bayesmeta.tables.coding import Coder, categories_of, one_column
+from bayesmeta.tables.missing import Missing
+from bayesmeta.tables.reading import read_table
+from bayesmeta.tables.request import Request, request_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -50,6 +57,8 @@ class Design(NamedTuple):
         Rows left out for want of a value.
     formula
         As it was given, or made of the columns' names.
+    notes
+        What to tell the user: rows that were left out, columns that were coded.
     """
 
     stats: TaskStatistics
@@ -61,32 +70,145 @@ class Design(NamedTuple):
     weights: Callable[[DataFrame], Array] | None = None
     dropped: int = 0
     formula: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def tabulate(
-    source: Any,
+    source: DataFrame | str | Path | Any,
     formula: str | None = None,
     *,
     task: str | None = None,
     reward: str | None = None,
-    features: Any = (),
+    features: str | Sequence[str] = (),
     intercept: bool = False,
+    fixed: str | Sequence[str] = (),
+    weights: str | None = None,
+    noise_var: str | None = None,
+    noise_se: str | None = None,
+    drop_missing: bool = False,
+    batches: bool | None = None,
 ) -> Design:
-    """Read a table and sum up its tasks."""
-    from bayesmeta.columns import numbers, row_labels, tasks_of
+    """Read a table and sum up its tasks.
 
-    if formula is not None or task is None or reward is None:
-        raise NotImplementedError
-    names = [features] if isinstance(features, str) else list(features)
-    stats = TaskStatistics.from_frame(source, task, reward, names, intercept=intercept)
+    Parameters
+    ----------
+    source : pandas.DataFrame, path, or dask.dataframe.DataFrame
+        A row for every reward. A path leads to a CSV or Parquet file with a header.
+    formula : str, optional
+        In lme4's syntax, such as ``"Reaction ~ Days + (Days | Subject)"``: the reward, the
+        features, and in the term with the bar those whose coefficients differ between tasks.
+        Terms are formulaic's: categories, interactions, ``0 +``, ``center(x)``, ``np.log(x)``.
+    task, reward : str
+        Without a formula: the columns that say which task a row belongs to, and its reward.
+    features : sequence of str
+        Without a formula: columns whose coefficients differ between tasks; text is coded as
+        categories, the first being the reference.
+    intercept : bool
+        Without a formula: whether to add a first feature, "intercept", that is always 1.
+    fixed : sequence of str
+        Without a formula: columns whose coefficients are the same in all tasks.
+    weights : str, optional
+        A column; the noise of a row has the variance sigma^2 / weight.
+    noise_var, noise_se : str, optional
+        A column of the known variances of rows, or of their standard errors.
+    drop_missing : bool
+        Leave out rows without a value in a column that is read, instead of refusing them.
+    batches : bool, optional
+        Sum up a file in batches and keep no rows; by default where it is larger than 200 MB. A
+        Dask table always is.
 
-    def matrix(frame: DataFrame) -> Array:
-        columns = [numbers(frame, name) for name in names]
-        return np.column_stack([np.ones(len(frame)), *columns] if intercept else columns)
+    Returns
+    -------
+    Design
+        Statistics of the tasks, and how to make features of other rows.
 
-    index = tasks_of(row_labels(source[task].tolist()))[1]
-    rows = Rows(index, numbers(source, reward), matrix(source))
-    terms = " + ".join(["1" if intercept else "0", *map(str, names)])
+    Examples
+    --------
+    >>> import bayesmeta as bm
+    >>> table = bm.load_data("sleepstudy")
+    >>> design = bm.tabulate(table, "Reaction ~ Days + (Days | Subject)")
+    >>> design.stats
+    TaskStatistics: 18 tasks, d = 2 (intercept, Days), 180 rows
+    >>> design.matrix(table[:2])
+    array([[1., 0.],
+           [1., 1.]])
+    """
+    request = request_of(
+        formula,
+        task=task,
+        reward=reward,
+        features=features,
+        intercept=intercept,
+        fixed=fixed,
+        weights=weights,
+        noise_var=noise_var,
+        noise_se=noise_se,
+        drop_missing=drop_missing,
+    )
+    if isinstance(source, (str, Path)):
+        path = Path(source)
+        if in_batches(path, batches):
+            return _summed(from_file(path, request.task), request)
+        return _whole(read_table(path, request.task), request)
+    if hasattr(source, "npartitions") and hasattr(source, "dtypes"):
+        return _summed(from_dask(source), request)
+    if not hasattr(source, "columns") or not hasattr(source, "iloc"):
+        raise InputError(
+            f"source must be a pandas or Dask DataFrame or a path, got {type(source).__name__}"
+        )
+    return _whole(source, request)
+
+
+def _summed(source: Source, request: Request) -> Design:
+    """In batches."""
+    stats, coder, missing = sum_up(source, request)
+    return _design(stats, coder, request, missing, None)
+
+
+def _whole(frame: DataFrame, request: Request) -> Design:
+    """At once, and the rows are kept."""
+    names = request.columns(frame.columns)
+    missing = Missing()
+    lacking = missing.look(frame, request.task, request.read(names))
+    if not request.drop_missing:
+        missing.refuse()
+    kept = np.flatnonzero(~lacking) + 1
+    if not len(kept):
+        raise InputError("there are no rows" + (" with all values" if missing.count else ""))
+    frame = frame[~lacking] if missing.count else frame
+    columns = {name: categories_of(frame[name], name, numeric=not request.fixed) for name in names}
+    values = {name: one_column(frame, name, kind, kept) for name, kind in columns.items()}
+    rewards = numbers(frame, request.reward, kept)
+    weights = None if request.noise is None else request.noise.weights(frame, kept)
+    coder = request.coder(values, columns)
+    features = coder.made(values, len(frame), kept)
+    labels = row_labels(frame[request.task].tolist())
+    stats = TaskStatistics.from_arrays(
+        labels, rewards, features, coder.names, weights=weights, varying=coder.varying
+    )
+    rows = Rows(tasks_of(labels)[1], rewards, features, weights)
+    return _design(stats, coder, request, missing, rows)
+
+
+def _design(
+    stats: TaskStatistics, coder: Coder, request: Request, missing: Missing, rows: Rows | None
+) -> Design:
+    """With notes: what was left out, and, where no formula says so, what was coded."""
+    notes = [missing.note()]
+    for name, kind in coder.columns.items():
+        if kind is not None and not request.fixed:
+            first = f", beside {kind[0]!r}" if request.intercept else ""
+            notes.append(f"column {name!r} holds text: coded as {len(kind)} categories{first}")
+    noise = request.noise
     return Design(
-        stats, task, reward, matrix, rows=rows, formula=f"{reward} ~ {terms} + ({terms} | {task})"
+        stats,
+        request.task,
+        request.reward,
+        coder.matrix,
+        noise_sd=1.0 if noise is not None and noise.known else None,
+        rows=rows,
+        weights=None if noise is None else noise.weights,
+        dropped=missing.count,
+        formula=request.formula,
+        notes=tuple(note for note in notes if note),
     )

@@ -6,7 +6,8 @@ import csv
 import io
 import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,13 +21,11 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A"
 """What stands for no number in a CSV file."""
 
 
-def read_table(path: Path, task: str) -> DataFrame:
-    """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks."""
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Whatever goes wrong in reading a file, in one line."""
     try:
-        _refuse_devices(path)
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return _parquet(path)
-        return _csv(path, task)
+        yield
     except InputError:
         raise
     except UnicodeDecodeError:
@@ -37,14 +36,24 @@ def read_table(path: Path, task: str) -> DataFrame:
         raise InputError(f"{path} cannot be read ({error.strerror or error})") from None
     except ImportError:
         raise InputError(
-            "reading Parquet needs the package pyarrow; install bayesmeta[parquet], or use CSV"
+            "reading Parquet, or CSV in batches, needs the package pyarrow; install "
+            "bayesmeta[parquet], or use CSV that fits into memory"
         ) from None
     except Exception as error:
         text = " ".join(str(error).split())[:200]
         raise InputError(f"{path} cannot be read as a table ({text})") from None
 
 
-def _refuse_devices(path: Path) -> None:
+def read_table(path: Path, task: str) -> DataFrame:
+    """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks."""
+    with translated(path):
+        refuse_devices(path)
+        if path.suffix.lower() in (".parquet", ".pq"):
+            return _parquet(path)
+        return _csv(path, task)
+
+
+def refuse_devices(path: Path) -> None:
     """Devices, some of which never end; pipes are read like files."""
     mode = path.stat().st_mode
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):

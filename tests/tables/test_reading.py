@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from bayesmeta.checks import InputError
-from bayesmeta.commands.reading import read_table
+from bayesmeta.tables.reading import read_table
 from tests.helpers import run
 
 HEADER = "t,y,x"

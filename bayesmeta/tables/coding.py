@@ -1,0 +1,217 @@
+"""Features of rows: columns of numbers as they are, categories and formulas coded by formulaic.
+
+Categories are coded as R does: by treatment, the first category (in the order of its characters)
+being the reference where there is an intercept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesmeta.checks import Array, InputError
+from bayesmeta.columns import numbers
+from bayesmeta.tables.terms import ALSO, parsed, plain_columns, quiet
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+INTERCEPT = "intercept"
+MOST = 200
+"""Categories of a column; more are labels, not categories."""
+
+Categories = tuple[str, ...] | None
+"""Of a column; None where it holds numbers."""
+
+
+def is_text(column: Series) -> bool:
+    """Whether a column holds words: text of which nothing reads as a number."""
+    import pandas as pd
+
+    values = column[column.notna().to_numpy()]
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        values = pd.Series(values.cat.remove_unused_categories().cat.categories)
+    if values.empty or not (pd.api.types.is_string_dtype(values.dtype) or values.dtype == object):
+        return False
+    values = values.astype(object).drop_duplicates() if _hashable(values) else values
+    if not all(isinstance(one, str) for one in values):
+        return False
+    return bool(pd.to_numeric(values, errors="coerce").isna().all())
+
+
+def _hashable(values: Series) -> bool:
+    try:
+        return bool(values.map(hash).notna().all())
+    except TypeError:
+        return False
+
+
+def categories_of(column: Series, name: str, numeric: bool) -> Categories:
+    """The categories of a column of words, in the order of a pandas categorical or sorted.
+
+    With ``numeric`` a categorical of numbers counts as numbers.
+    """
+    import pandas as pd
+
+    kind = column.dtype
+    if isinstance(kind, pd.CategoricalDtype) and (not numeric or is_text(column)):
+        found = tuple(map(str, column.cat.remove_unused_categories().cat.categories))
+    elif is_text(column):
+        found = tuple(sorted(set(column.dropna())))
+    else:
+        return None
+    return check_categories(found, name)
+
+
+def check_categories(found: tuple[str, ...], name: str) -> tuple[str, ...]:
+    """Neither one nor very many."""
+    if len(found) == 1:
+        raise InputError(
+            f"column {name!r} has one category only, {found[0]!r:.60}; leave it out of the features"
+        )
+    if len(found) > MOST:
+        raise InputError(
+            f"column {name!r} has {len(found)} categories, such as {found[0]!r:.60}; more than "
+            f"{MOST} are not coded: leave it out, or make fewer of them"
+        )
+    return found
+
+
+class Coder(NamedTuple):
+    """Makes features of the rows of a table."""
+
+    columns: dict[str, Categories]
+    """those that are read"""
+    names: tuple[str, ...]
+    """of the features"""
+    varying: tuple[bool, ...]
+    plain: tuple[str | None, ...] = ()
+    """the columns that are the features, None for the intercept; nothing where formulaic codes"""
+    spec: Any = None
+    """formulaic's"""
+
+    def matrix(self, frame: DataFrame, rows: NDArray[np.int64] | None = None) -> Array:
+        """The (rows, d) features of a table; ``rows`` are its rows' numbers in messages."""
+        read = {name: one_column(frame, name, kind, rows) for name, kind in self.columns.items()}
+        return self.made(read, len(frame), rows)
+
+    def made(self, read: dict[str, Any], size: int, rows: NDArray[np.int64] | None) -> Array:
+        """The same of columns that are read already."""
+        if self.plain:
+            ones = np.ones(size)
+            return np.column_stack([ones if one is None else read[one] for one in self.plain])
+        return self.coded(read, rows)
+
+    def coded(self, read: dict[str, Any], rows: NDArray[np.int64] | None) -> Array:
+        """By formulaic."""
+        import pandas as pd
+
+        with quiet():
+            made = np.asarray(
+                self.spec.get_model_matrix(pd.DataFrame(read), context=ALSO), dtype=float
+            )
+        check_finite(made, self.names, rows)
+        return made
+
+
+def one_column(
+    frame: DataFrame, name: str, kind: Categories, rows: NDArray[np.int64] | None = None
+) -> Any:
+    """A column as numbers, or as a categorical of known categories."""
+    import pandas as pd
+
+    if name not in frame.columns:
+        known = ", ".join(repr(str(one)) for one in frame.columns)
+        raise InputError(f"there is no column {name!r}; the columns are {known:.200}")
+    if kind is None:
+        return numbers(frame, name, rows)
+    values = frame[name]
+    texts = values.astype(object).map(str).where(values.notna(), None)
+    coded = pd.Categorical(texts.where(texts.isin(kind), None), categories=list(kind))
+    bad = coded.codes < 0
+    if bad.any():
+        at = int(np.argmax(bad))
+        row = at + 1 if rows is None else int(rows[at])
+        value = texts.iloc[at]
+        what = "no value" if value is None else f"the category {value!r:.60}"
+        raise InputError(
+            f"column {name!r} has {what} in row {row} (not counting the header); its categories "
+            f"are {', '.join(map(repr, kind)):.200}"
+        )
+    return coded
+
+
+def check_finite(made: Array, names: Sequence[str], rows: NDArray[np.int64] | None) -> None:
+    """Refuse a feature that a formula makes NaN or infinite."""
+    bad = ~np.isfinite(made)
+    if bad.any():
+        at, j = (int(one) for one in np.argwhere(bad)[0])
+        row = at + 1 if rows is None else int(rows[at])
+        raise InputError(
+            f"formula: {names[j]!r:.80} is not a finite number in row {row} (not counting the "
+            "header)"
+        )
+
+
+def fit_coder(
+    fixed: str, random: str, read: dict[str, Any], columns: dict[str, Categories]
+) -> Coder:
+    """How to code ``fixed``, and which of its features are those of ``random``.
+
+    ``read`` holds the columns as ``one_column`` makes them.
+    """
+    import pandas as pd
+
+    terms, among = parsed(fixed), parsed(random)
+    straight, theirs = plain_columns(terms), plain_columns(among)
+    if straight and theirs and not any(columns.values()):
+        names = tuple(INTERCEPT if one is None else one for one in straight)
+        _refuse_others([str(one or "1") for one in theirs if one not in straight], fixed)
+        return Coder(columns, names, tuple(one in theirs for one in straight), straight)
+    frame = pd.DataFrame(read)
+    with quiet():
+        made, own = (
+            one.get_model_matrix(frame, context=ALSO, na_action="ignore", output="numpy")
+            for one in (terms, among)
+        )
+    spec, labels = made.model_spec, made.model_spec.column_names
+    names = tuple(INTERCEPT if one == "Intercept" else str(one) for one in labels)
+    if not own.model_spec.column_names:
+        raise InputError("formula: the term with the bar has no features; write '(1 | task)'")
+    values, others = np.asarray(made, dtype=float), np.asarray(own, dtype=float)
+    places = [
+        _place(name, others[:, j], labels, values)
+        for j, name in enumerate(own.model_spec.column_names)
+    ]
+    lacking = [
+        str(name)
+        for name, at in zip(own.model_spec.column_names, places, strict=True)
+        if at is None
+    ]
+    _refuse_others(["1" if name == "Intercept" else name for name in lacking], fixed)
+    return Coder(columns, names, tuple(j in places for j in range(len(names))), (), spec)
+
+
+def _place(name: str, values: Array, names: Sequence[str], columns: Array) -> int | None:
+    """Which column is this one: that of its name, or another of the same values (x:z is z:x)."""
+    for j in sorted(range(len(names)), key=lambda j: names[j] != name):
+        if np.array_equal(columns[:, j], values, equal_nan=True):
+            return j
+    return None
+
+
+def _refuse_others(names: list[str], fixed: str) -> None:
+    """Random terms are among the fixed ones."""
+    if names:
+        raise InputError(
+            f"formula: {names[0]!r:.80} differs between tasks but has no mean of its own; add it "
+            f"to the fixed part, {fixed!r:.80}, coded alike"
+        )
+
+
+def stateful(coder: Coder) -> str:
+    """A term that needs all rows at once, such as center(x); nothing where there is none."""
+    return next((str(one) for one in coder.spec.transform_state), "") if coder.spec else ""

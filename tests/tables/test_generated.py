@@ -1,0 +1,216 @@
+"""Bad and odd tables by the hundred, generated: one line that names the problem, or a right answer.
+
+A case is an ordinary table of random sizes, a change that makes it odd, and what the command must
+say: words of its one line, or nothing where it must answer. An answer is checked against least
+squares with the full covariance of each task, on features made here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.properties.command import bayesmeta
+
+SEEDS = range(3)
+Rng = np.random.Generator
+
+PLAIN = ["--task", "g", "--reward", "y", "--features", "x,z", "--intercept"]
+TEXT = ["--task", "g", "--reward", "y", "--features", "x", "--fixed", "f", "--intercept"]
+FORMULA = ["--formula", "y ~ x + z + f + (x | g)"]
+FIXED = ["--formula", "y ~ x + z + (1 | g)"]
+KNOWN = [*FIXED, "--noise-var", "w"]
+ERRORS = [*FIXED, "--noise-se", "w"]
+WEIGHTS = [*FIXED, "--weights", "w"]
+DROP = [*FORMULA, "--drop-missing"]
+
+
+def ordinary(rng: Rng) -> pd.DataFrame:
+    """6-12 tasks of 6-12 rows, in any order."""
+    tasks = np.repeat(np.arange(rng.integers(6, 13)), rng.integers(6, 13))
+    tasks = rng.permutation(tasks)
+    n = len(tasks)
+    frame = pd.DataFrame(
+        {
+            "g": [f"t{one}" for one in tasks],
+            "x": rng.standard_normal(n),
+            "z": rng.standard_normal(n),
+            "f": rng.permutation(np.resize(["low", "mid", "top"], n)),
+            "w": rng.uniform(0.5, 2.0, n),
+        }
+    )
+    theta = rng.standard_normal((tasks.max() + 1, 2))
+    frame["y"] = 3 + theta[tasks, 0] + theta[tasks, 1] * frame["x"] + rng.standard_normal(n)
+    return frame.astype({"f": object})
+
+
+def cell(name: str, value: object) -> Callable[[pd.DataFrame, Rng], pd.DataFrame]:
+    """One cell, in any row."""
+
+    def change(frame: pd.DataFrame, rng: Rng) -> pd.DataFrame:
+        frame = frame.astype({name: object})
+        frame.loc[int(rng.integers(len(frame))), name] = value
+        return frame
+
+    return change
+
+
+def column(
+    name: str, make: Callable[[pd.DataFrame], Any]
+) -> Callable[[pd.DataFrame, Rng], pd.DataFrame]:
+    """A column of its own."""
+    return lambda frame, rng: frame.assign(**{name: make(frame)})
+
+
+def as_text(change: Callable[[str], str]) -> Callable[[pd.DataFrame, Rng], str]:
+    """The text of the file."""
+    return lambda frame, rng: change(frame.to_csv(index=False))
+
+
+def same(frame: pd.DataFrame, rng: Rng) -> pd.DataFrame:
+    return frame
+
+
+def holes(frame: pd.DataFrame, rng: Rng) -> pd.DataFrame:
+    """Thirty cells or so, in all columns."""
+    frame = frame.astype(object)
+    for name in ("x", "z", "f", "y"):
+        frame.loc[rng.integers(len(frame), size=7), name] = rng.choice(["", "NA", "NaN", "null"])
+    return frame
+
+
+class Odd(NamedTuple):
+    """A change of a table, what is asked, and the words of the refusal; None: an answer."""
+
+    change: Callable[[pd.DataFrame, Rng], pd.DataFrame | str]
+    arguments: list[str]
+    words: str | None
+
+
+CASES = {
+    "plain": Odd(same, PLAIN, None),
+    "text": Odd(same, TEXT, None),
+    "formula": Odd(same, FORMULA, None),
+    "known": Odd(same, KNOWN, None),
+    "errors": Odd(same, ERRORS, None),
+    "weights": Odd(same, WEIGHTS, None),
+    "missing reward": Odd(cell("y", None), PLAIN, "1 row is without a value in 'y': row "),
+    "missing feature": Odd(cell("x", "NA"), FORMULA, "1 row is without a value in 'x': row "),
+    "missing category": Odd(cell("f", ""), FORMULA, "1 row is without a value in 'f': row "),
+    "missing task": Odd(cell("g", ""), FORMULA, "1 row is without a value in 'g': row "),
+    "missing weight": Odd(cell("w", ""), WEIGHTS, "1 row is without a value in 'w': row "),
+    "holes": Odd(holes, FORMULA, "rows are without a value in"),
+    "holes left out": Odd(holes, DROP, None),
+    "all missing": Odd(column("x", lambda f: ""), DROP, "no rows with all values"),
+    "text in numbers": Odd(cell("x", "abc"), PLAIN, "column 'x' has 'abc', which is not a finite"),
+    "comma for point": Odd(cell("y", "1,5"), FORMULA, "column 'y' has '1,5'"),
+    "text in rewards": Odd(column("y", lambda f: "high"), PLAIN, "column 'y' has 'high'"),
+    "infinite": Odd(cell("z", "inf"), FORMULA, "column 'z' has inf"),
+    "dates": Odd(column("x", lambda f: "2020-01-01"), PLAIN, "one category only"),
+    "duplicate header": Odd(
+        as_text(lambda t: t.replace("g,x,z", "g,x,x", 1)), PLAIN, "there are 2 columns 'x'"
+    ),
+    "no such column": Odd(
+        as_text(lambda t: t.replace("g,x,z", "g,x,q", 1)), FORMULA, "there is no column 'z'"
+    ),
+    "no such task": Odd(
+        as_text(lambda t: t.replace("g,x,z", "G,x,z", 1)), FORMULA, "there is no column 'g'"
+    ),
+    "empty": Odd(as_text(lambda t: ""), PLAIN, "is empty"),
+    "header only": Odd(as_text(lambda t: t.split("\n")[0] + "\n"), FORMULA, "there are no rows"),
+    "short row": Odd(as_text(lambda t: t + "t0,1,2\n"), PLAIN, "has 3 fields, but the header has"),
+    "semicolons": Odd(as_text(lambda t: t.replace(",", ";")), PLAIN, "separate columns by commas"),
+    "one task": Odd(column("g", lambda f: "a"), PLAIN, "task"),
+    "two features alike": Odd(column("z", lambda f: 2 * f["x"]), PLAIN, "linearly dependent"),
+    "a constant": Odd(column("z", lambda f: 1.0), PLAIN, "linearly dependent"),
+    "zeros": Odd(column("z", lambda f: 0.0), PLAIN, "linearly dependent"),
+    "huge": Odd(cell("x", 1e200), PLAIN, "1e+200"),
+    "tiny": Odd(column("z", lambda f: f["z"] * 1e-150), PLAIN, "choose other units"),
+    "large units": Odd(column("z", lambda f: f["z"] * 1e12), PLAIN, None),
+    "small units": Odd(column("z", lambda f: f["z"] * 1e-12), PLAIN, None),
+    "one category": Odd(column("f", lambda f: "low"), FORMULA, "one category only, 'low'"),
+    "many categories": Odd(
+        lambda f, rng: pd.concat([f] * 9, ignore_index=True).assign(
+            f=[f"c{i}" for i in range(9 * len(f))]
+        ),
+        FORMULA,
+        "categories",
+    ),
+    "unicode": Odd(column("g", lambda f: f["g"] + " Zürich 東京 🙂"), FORMULA, None),
+    "unicode categories": Odd(column("f", lambda f: "ä" + f["f"]), FORMULA, None),
+    "negative variance": Odd(cell("w", -0.5), KNOWN, "column 'w' has -0.5 in row "),
+    "zero standard error": Odd(cell("w", 0), ERRORS, "standard errors must be positive"),
+    "zero weight": Odd(cell("w", 0), WEIGHTS, "weights must be positive"),
+    "text weight": Odd(cell("w", "heavy"), WEIGHTS, "column 'w' has 'heavy'"),
+    "two noises": Odd(same, [*KNOWN, "--weights", "w"], "give one of --weights, --noise-var"),
+    "noise twice": Odd(same, [*KNOWN, "--noise-sd", "1"], "omit --noise-sd"),
+    "both ways": Odd(same, [*FORMULA, "--reward", "y"], "leave out --reward"),
+    "neither way": Odd(same, ["--task", "g", "--features", "x"], "give --reward"),
+    "no task": Odd(same, ["--formula", "y ~ x"], "names no task"),
+    "double bar": Odd(same, ["--formula", "y ~ x + (x || g)"], "'||'"),
+    "crossed": Odd(same, ["--formula", "y ~ x + (1 | g) + (1 | f)"], "2 terms with a bar"),
+    "no mean": Odd(same, ["--formula", "y ~ 1 + (x | g)"], "no mean of its own"),
+    "log of negative": Odd(same, ["--formula", "y ~ np.log(x) + (1 | g)"], "not a finite number"),
+    "syntax": Odd(same, ["--formula", "y ~ x * + (1 | g)"], "formula"),
+    "fixed is a feature": Odd(same, [*PLAIN, "--fixed", "x"], "named twice"),
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("how", ["no-batches", "batches"])
+def test_one_line_or_a_right_answer(name: str, seed: int, how: str, tmp_path: Path) -> None:
+    """Of every case; in batches, the words may be those of the reader."""
+    odd = CASES[name]
+    rng = np.random.default_rng([16, seed, list(CASES).index(name)])
+    made = odd.change(ordinary(rng), rng)
+    path = tmp_path / "table.csv"
+    path.write_text(made if isinstance(made, str) else made.to_csv(index=False))
+    ended = bayesmeta("fit", path, *odd.arguments, "--json", f"--{how}")
+    if odd.words is not None:
+        assert ended.code == 2 and "\n" not in ended.error, ended
+        assert ended.error.startswith("bayesmeta: ")
+        assert how == "batches" or odd.words in ended.error, ended.error
+        return
+    assert ended.code == 0, ended
+    assert ("left out" in ended.error) == ("--drop-missing" in odd.arguments)
+    check_answer(json.loads(ended.output), pd.read_csv(path), odd.arguments)
+
+
+def check_answer(found: dict[str, Any], frame: pd.DataFrame, arguments: list[str]) -> None:
+    """The mean is that of generalised least squares, given the covariance that was found."""
+    given = " ".join(arguments)
+    columns = {"intercept": pd.Series(1.0, frame.index), "x": frame["x"], "z": frame["z"]}
+    if "--fixed" in arguments or "+ f" in given:
+        known = frame["f"].notna()
+        for level in sorted(frame["f"].dropna().unique())[1:]:
+            columns[f"f[T.{level}]"] = (frame["f"] == level).astype(float).where(known)
+    used = pd.DataFrame({name: columns[name] for name in found["features"]})
+    used = used.assign(y=frame["y"], g=frame["g"], w=frame["w"]).dropna()
+    variance = np.full(len(used), found["noise_sd"] ** 2)
+    for option, power in (("--noise-var", 1), ("--noise-se", 2), ("--weights", -1)):
+        if option in arguments:
+            variance = variance * used["w"].to_numpy() ** power
+    d = len(found["features"])
+    left, right = np.zeros((d, d)), np.zeros(d)
+    for label in used["g"].unique():
+        mine = (used["g"] == label).to_numpy()
+        a = used.loc[mine, found["features"]].to_numpy(float)
+        omega = a @ np.array(found["cov"]) @ a.T + np.diag(variance[mine])
+        left += a.T @ np.linalg.solve(omega, a)
+        right += a.T @ np.linalg.solve(omega, used.loc[mine, "y"].to_numpy())
+    assert found["rows"] == len(used) and found["tasks"] == used["g"].nunique()
+    sizes = np.sqrt(np.diag(left))
+    solved = np.linalg.solve(left / np.outer(sizes, sizes), right / sizes) / sizes
+    np.testing.assert_allclose(np.array(found["mean"]) * sizes, solved * sizes, atol=1e-3)
+
+
+def test_there_are_a_hundred() -> None:
+    """Tables, not counting that each is read in two ways."""
+    assert len(CASES) * len(SEEDS) >= 150
