@@ -1,0 +1,122 @@
+"""``bm.fit``: from a table to a fitted model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bayesmeta.checks import Array, InputError, one_of
+from bayesmeta.estimators.fit import METHODS, fit_prior
+from bayesmeta.fitted.prior import FittedPrior
+from bayesmeta.fitted.quantities import checked_level
+from bayesmeta.statistics import TaskStatistics
+from bayesmeta.tables.design import Design, tabulate
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from bayesmeta.fitted.posterior import FittedPosterior
+
+OPTIONS = ("widening", "horizon", "bounds", "cov", "limit", "threads")
+"""Those of ``fit_prior`` that ``fit`` hands on."""
+SAMPLING = (
+    "prior",
+    "model",
+    "nuts_sampler",
+    "draws",
+    "tune",
+    "chains",
+    "cores",
+    "random_seed",
+    "target_accept",
+    "progressbar",
+    "centre",
+)
+"""Those of ``sample_posterior``."""
+
+
+def fit(
+    source: Any,
+    formula: str | None = None,
+    *,
+    method: str = "reml",
+    noise_sd: float | None = None,
+    level: float = 0.95,
+    **options: Any,
+) -> FittedPrior | FittedPosterior:
+    """Fit the prior of tasks to a table.
+
+    Parameters
+    ----------
+    source : pandas.DataFrame, Design or TaskStatistics
+        A table with a row for every reward, or what was made of one.
+    formula : str, optional
+        As lme4 has it, such as ``"y ~ x + (x | g)"``, in place of columns.
+    method : str
+        ``"reml"``, ``"ml"`` or another of ``fit_prior``; ``"posterior"`` draws from the posterior.
+    noise_sd : float, optional
+        The noise; None: it is estimated.
+    level : float
+        Of intervals.
+    **options
+        ``task``, ``reward``, ``features``, ``intercept`` and what else describes the table, and
+        those of ``fit_prior`` or ``sample_posterior``.
+
+    Returns
+    -------
+    FittedPrior or FittedPosterior
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"shop": np.arange(40).repeat(6), "y": rng.normal(3, 1, 240)})
+    >>> frame["y"] += rng.normal(0, 2, 40).repeat(6)
+    >>> bm.fit(frame, task="shop", reward="y", intercept=True)
+    The prior by reml (40 tasks, 240 rows)
+                   estimate     error    2.5%   97.5%
+    mu[intercept]    2.7763   0.27544  2.2365  3.3162
+    sd[intercept]    1.6931    0.1993  1.3443  2.1324
+    sigma           0.99294  0.049647  0.90025  1.0952
+    restricted log-likelihood -416.064, AIC 838.1, BIC 848.6, df 3
+    estimated from data
+    """
+    one_of("method", method, (*(one for one in METHODS if one != "split"), "posterior"))
+    own = SAMPLING if method == "posterior" else OPTIONS
+    given = {name: options.pop(name) for name in own if name in options}
+    design = _design(source, formula, options)
+    noise = design.noise_sd if noise_sd is None else noise_sd
+    if design.noise_sd is not None and noise_sd is not None:
+        raise InputError("the variances of rows are known, so noise_sd must not be given")
+    checked_level(level)
+    if method == "posterior":
+        from bayesmeta.fitted.posterior import FittedPosterior
+        from bayesmeta.posterior.sampling import sample_posterior
+
+        return FittedPosterior(design, sample_posterior(design.stats, noise, **given), level)
+    return FittedPrior(design, fit_prior(design.stats, noise, method, **given), method, noise, level)
+
+
+def _design(source: Any, formula: str | None, options: dict[str, Any]) -> Design:
+    """What a source says; options are those of a table."""
+    if not isinstance(source, (Design, TaskStatistics)):
+        return tabulate(source, formula, **options)
+    if formula is not None or options:
+        named = "formula" if formula is not None else next(iter(options))
+        raise InputError(
+            f"{named} describes a table, but source is a {type(source).__name__}: leave it out"
+        )
+    return source if isinstance(source, Design) else of_statistics(source)
+
+
+def of_statistics(stats: TaskStatistics) -> Design:
+    """A design without a table: predictions take columns named as the features are."""
+    import numpy as np
+
+    from bayesmeta.columns import numbers
+
+    def matrix(frame: DataFrame) -> Array:
+        lacking = [name for name in stats.feature_labels if name not in frame.columns]
+        if lacking:
+            raise InputError(f"there is no column {lacking[0]!r}, a feature; add it")
+        return np.column_stack([numbers(frame, name) for name in stats.feature_labels])
+
+    return Design(stats, "task", "reward", matrix)
