@@ -51,7 +51,9 @@ def height(
     s = u - w @ mean
     residual = moment - gram @ mean
     along = residual @ root
-    energy = float(stats.energy.sum() - (2 * stats.moment.sum(axis=0) - gram.sum(axis=0) @ mean) @ mean)
+    energy = float(
+        stats.energy.sum() - (2 * stats.moment.sum(axis=0) - gram.sum(axis=0) @ mean) @ mean
+    )
     explained = float(np.einsum("nk,nkl,nl->", along, inverse, along)) / variance
     rows = float(stats.count.sum())
     log_det = float(np.linalg.slogdet(inner)[1].sum())

@@ -92,7 +92,9 @@ def fit(
         from bayesmeta.posterior.sampling import sample_posterior
 
         return FittedPosterior(design, sample_posterior(design.stats, noise, **given), level)
-    return FittedPrior(design, fit_prior(design.stats, noise, method, **given), method, noise, level)
+    return FittedPrior(
+        design, fit_prior(design.stats, noise, method, **given), method, noise, level
+    )
 
 
 def _design(source: Any, formula: str | None, options: dict[str, Any]) -> Design:

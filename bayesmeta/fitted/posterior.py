@@ -254,7 +254,9 @@ class FittedPosterior:
         where = np.full(len(rows.task), NEW) if given is not None else rows.task
         used, local = np.unique(where, return_inverse=True)
         grams = np.concatenate([self.stats.gram, gram[None]])[used]
-        theta = self._theta(grams, np.concatenate([self.stats.moment, moment[None]])[used], random_seed)
+        theta = self._theta(
+            grams, np.concatenate([self.stats.moment, moment[None]])[used], random_seed
+        )
         draws = np.einsum("ri,sri->sr", rows.features, theta[:, local])
         if rewards:
             rng = np.random.default_rng(np.random.SeedSequence([random_seed, 8]))
