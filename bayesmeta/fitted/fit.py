@@ -18,20 +18,6 @@ if TYPE_CHECKING:
 
 OPTIONS = ("widening", "horizon", "bounds", "cov", "limit", "threads")
 """Those of ``fit_prior`` that ``fit`` hands on."""
-SAMPLING = (
-    "prior",
-    "model",
-    "nuts_sampler",
-    "draws",
-    "tune",
-    "chains",
-    "cores",
-    "random_seed",
-    "target_accept",
-    "progressbar",
-    "centre",
-)
-"""Those of ``sample_posterior``."""
 
 
 def fit(
@@ -67,6 +53,7 @@ def fit(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> rng = np.random.default_rng(0)
     >>> frame = pd.DataFrame({"shop": np.arange(40).repeat(6), "y": rng.normal(3, 1, 240)})
     >>> frame["y"] += rng.normal(0, 2, 40).repeat(6)
@@ -80,8 +67,7 @@ def fit(
     estimated from data
     """
     one_of("method", method, (*(one for one in METHODS if one != "split"), "posterior"))
-    own = SAMPLING if method == "posterior" else OPTIONS
-    given = {name: options.pop(name) for name in own if name in options}
+    given = {name: options.pop(name) for name in _own(method) if name in options}
     design = _design(source, formula, options)
     noise = design.noise_sd if noise_sd is None else noise_sd
     if design.noise_sd is not None and noise_sd is not None:
@@ -92,9 +78,20 @@ def fit(
         from bayesmeta.posterior.sampling import sample_posterior
 
         return FittedPosterior(design, sample_posterior(design.stats, noise, **given), level)
-    return FittedPrior(
-        design, fit_prior(design.stats, noise, method, **given), method, noise, level
-    )
+    found = fit_prior(design.stats, noise, method, **given)
+    return FittedPrior(design, found, method, noise, level)
+
+
+def _own(method: str) -> list[str]:
+    """The options of a method, which are not those of a table."""
+    if method != "posterior":
+        return list(OPTIONS)
+    from inspect import signature
+
+    from bayesmeta.posterior.sampling import sample_posterior
+
+    names = signature(sample_posterior).parameters
+    return [name for name in names if name not in ("stats", "noise_sd", "method")]
 
 
 def _design(source: Any, formula: str | None, options: dict[str, Any]) -> Design:

@@ -41,6 +41,7 @@ class FittedPosterior:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> rng = np.random.default_rng(0)
     >>> frame = pd.DataFrame({"shop": np.arange(40).repeat(6), "y": rng.normal(3, 1, 240)})
     >>> frame["y"] += rng.normal(0, 2, 40).repeat(6)
@@ -86,8 +87,11 @@ class FittedPosterior:
         posterior = self.tree["posterior"].to_dataset()
         mu = posterior["mu"].transpose("chain", "draw", ...).values
         cov = posterior["Sigma"].transpose("chain", "draw", ...).values
-        d = mu.shape[-1]
-        mean, cov = mu.reshape(-1, d), cov.reshape(-1, d, d)
+        d, r = mu.shape[-1], cov.shape[-1]
+        mean, part = mu.reshape(-1, d), cov.reshape(-1, r, r)
+        cov = np.zeros((len(mean), d, d))  # it may be kept without the features that do not vary
+        vary = np.arange(d) if r == d else np.flatnonzero(self.stats.differs)
+        cov[:, vary[:, None], vary] = part
         if "sigma" in posterior:
             return mean, cov, posterior["sigma"].values.ravel()
         return mean, cov, np.full(len(mean), float(self.tree.attrs["noise_sd"]))
@@ -264,7 +268,7 @@ class FittedPosterior:
             draws = draws + noise * rng.standard_normal(draws.shape)
         low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
         columns = {"mean": draws.mean(axis=0), "sd": draws.std(axis=0, ddof=1)}
-        return pd.DataFrame({**columns, "low": low, "high": high}, index=rows.index)
+        return pd.DataFrame({**columns, "low": low, "high": high}, index=rows.labels)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""

@@ -50,6 +50,7 @@ class FittedPrior:
 
     Examples
     --------
+    >>> import pandas as pd
     >>> rng = np.random.default_rng(0)
     >>> shop = np.arange(30).repeat(5)
     >>> price = rng.uniform(1, 2, size=150)
@@ -324,7 +325,7 @@ class FittedPrior:
         variance = np.einsum("ri,rij,rj->r", rows.features, cov[where], rows.features)
         if rewards:
             variance = variance + float(self.estimate.noise_sd or 0.0) ** 2 / rows.weights
-        return predictions(centre, np.sqrt(np.maximum(variance, 0.0)), level, rows.index)
+        return predictions(centre, np.sqrt(np.maximum(variance, 0.0)), level, rows.labels)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""

@@ -23,7 +23,7 @@ from bayesmeta.statistics import TaskStatistics
 NEAR = 1e-5
 """Relative error of an end."""
 FEATURES = 10
-"""Varying features up to which there are profiles: every end is some searches of d^2 / 2 numbers."""
+"""Varying features up to which there are profiles: an end takes several searches."""
 
 
 class Model(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,16 @@ class Asked(NamedTuple):
     features: Array
     task: NDArray[np.intp]
     weights: Array
-    index: object
+    labels: Any
 
 
-def asked_rows(design: Design, new: object, task: Hashable | None) -> Asked:
+def asked_rows(design: Design, new: Any, task: Hashable | None) -> Asked:
     """The rows of a table, or of an array of features."""
     if not hasattr(new, "columns"):
-        features = array("new", new, (None, design.stats.dim))  # type: ignore[arg-type]
+        features = array("new", new, (None, design.stats.dim))
         where = _places(design, [task] * len(features)) if task is not None else None
         return Asked(features, _or_new(where, len(features)), np.ones(len(features)), None)
-    frame: DataFrame = new  # type: ignore[assignment]
+    frame: DataFrame = new
     if not len(frame):
         raise InputError("new has no rows to predict")
     features = design.matrix(frame)
@@ -63,11 +63,11 @@ def _places(design: Design, labels: list[Hashable], strict: bool = True) -> NDAr
     return np.array(found, dtype=np.intp)
 
 
-def own_sums(design: Design, given: object) -> tuple[Array, Array]:
+def own_sums(design: Design, given: Any) -> tuple[Array, Array]:
     """Gram and moment of the rows that a new task has of its own."""
     if not hasattr(given, "columns"):
         raise InputError("given must be a table with the columns of the one that was fitted")
-    frame: DataFrame = given  # type: ignore[assignment]
+    frame: DataFrame = given
     from bayesmeta.columns import numbers
 
     features = design.matrix(frame)

@@ -49,7 +49,7 @@ def given_draws(means: Array, covs: Array, noises: Array, gram: Array, moment: A
     """Over draws of (mu, Sigma, sigma): mean covariance, and covariance of the means."""
     middle = means.mean(axis=0)  # relative to it: a large level costs no digits
     moved = moment - gram @ middle
-    total, square, spread = np.zeros_like(moved), 0.0, 0.0
+    total, square, spread = np.zeros_like(moved), np.zeros_like(gram), np.zeros_like(gram)
     for mean, cov, noise in zip(means, covs, noises, strict=True):
         one, within = GaussianPrior(mean - middle, cov).trusted_posterior(gram, moved, float(noise))
         total = total + one

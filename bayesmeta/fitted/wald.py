@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from bayesmeta.checks import Array
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.fitted.quantities import Quantities
+from bayesmeta.gaussian import lower_root
 from bayesmeta.statistics import TaskStatistics
 
 SETTLED = (Status.OK, Status.GIVEN)
@@ -28,7 +28,7 @@ class Weights(NamedTuple):
 
 def weights_of(stats: TaskStatistics, cov: Array, variance: float) -> Weights:
     """Those at a covariance and a noise variance."""
-    root = _root(cov)
+    root = lower_root(cov)
     inner = np.eye(len(cov)) + root.T @ stats.gram @ root / variance
     half = np.linalg.solve(inner, root.T @ stats.gram)
     w = (stats.gram - np.swapaxes(stats.gram, 1, 2) @ root @ half / variance) / variance
@@ -159,7 +159,9 @@ def _of_sd(estimate: PriorEstimate, sd: Array) -> Array:
     if estimate.cov_sd is None:
         return np.full(len(sd), np.nan)
     variances = np.diag(estimate.cov_sd)
-    return np.divide(variances, 2 * sd, out=np.full(len(sd), np.nan), where=sd > 0)
+    out = np.full(len(sd), np.nan)
+    out[sd > 0] = variances[sd > 0] / (2 * sd[sd > 0])
+    return out
 
 
 def _kronecker(left: Array, right: Array) -> Array:
@@ -176,10 +178,3 @@ def _duplication(d: int) -> Array:
     out[rows, columns, np.arange(len(rows))] = 1.0
     out[columns, rows, np.arange(len(rows))] = 1.0
     return out.reshape(d * d, len(rows))
-
-
-def _root(cov: Array) -> Array:
-    """Some R with R R' = ``cov``, features in their own sizes."""
-    from bayesmeta.gaussian import lower_root
-
-    return lower_root(cov) if math.isfinite(float(cov.sum())) else cov

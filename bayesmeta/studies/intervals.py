@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LEVEL = 0.95
-TRUTH = GaussianPrior([1.0, 0.5], [[1.0, 0.21], [0.21, 0.49]])
+TRUTH = GaussianPrior(np.array([1.0, 0.5]), np.array([[1.0, 0.21], [0.21, 0.49]]))
 """Standard deviations 1 and 0.7, correlation 0.3."""
 NOISE = 1.0
 ROWS = 8
 """Of a task, at evenly spaced places from -1 to 1."""
 SIZES = (10, 30, 100)
 RUNS = 400
-BOOTSTRAPPED = 100
+BOOTSTRAPPED = 50
 """Runs that have a bootstrap, too, which is slower; the first of them."""
 REPLICATIONS = 200
 METHODS = ("wald", "profile", "bootstrap")
