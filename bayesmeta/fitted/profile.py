@@ -22,6 +22,10 @@ from bayesmeta.statistics import TaskStatistics
 
 NEAR = 1e-5
 """Relative error of an end."""
+FAR = 14.0
+"""The largest logarithm of a noise variance or a root of Sigma, in units of the estimate."""
+NOTHING = 1e12
+"""Minus the log-likelihood of a place beyond."""
 FEATURES = 10
 """Varying features up to which there are profiles: an end takes several searches."""
 
@@ -248,7 +252,9 @@ def _climb(
     def loss(free: Array) -> tuple[float, Array]:
         x, slopes = _with(place, free, at)
         log_variance = float(x[-1]) if len(x) > count else float(model.noise or 0.0)
-        found = height(model.stats, _root_of(place, x, d), min(max(log_variance, -40), 40), held)
+        if max(abs(log_variance), math.log1p(np.abs(x[:count]).max())) > FAR:
+            return NOTHING, np.zeros_like(free)  # a step of the search that digits do not bear
+        found = height(model.stats, _root_of(place, x, d), log_variance, held)
         slope = found.root[chosen, columns]
         if len(x) > count:
             slope = np.append(slope, found.noise)
