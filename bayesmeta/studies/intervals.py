@@ -26,7 +26,7 @@ ROWS = 8
 """Of a task, at evenly spaced places from -1 to 1."""
 SIZES = (10, 30, 100)
 RUNS = 400
-BOOTSTRAPPED = 50
+BOOTSTRAPPED = 100
 """Runs that have a bootstrap, too, which is slower; the first of them."""
 REPLICATIONS = 200
 METHODS = ("wald", "profile", "bootstrap")
