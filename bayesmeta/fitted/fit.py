@@ -59,11 +59,11 @@ def fit(
     >>> frame["y"] += rng.normal(0, 2, 40).repeat(6)
     >>> bm.fit(frame, task="shop", reward="y", intercept=True)
     The prior by reml (40 tasks, 240 rows)
-                   estimate     error    2.5%   97.5%
-    mu[intercept]    2.7763   0.27544  2.2365  3.3162
-    sd[intercept]    1.6931    0.1993  1.3443  2.1324
-    sigma           0.99294  0.049647  0.90025  1.0952
-    restricted log-likelihood -416.064, AIC 838.1, BIC 848.6, df 3
+                   estimate     error     2.5%   97.5%
+    mu[intercept]    3.0844   0.35115   2.3962  3.7727
+    sd[intercept]    2.1848   0.25564   1.7371   2.748
+    sigma           0.97622  0.048811  0.88509  1.0767
+    restricted log-likelihood -403.110, AIC 812.2, BIC 822.7, df 3
     estimated from data
     """
     one_of("method", method, (*(one for one in METHODS if one != "split"), "posterior"))

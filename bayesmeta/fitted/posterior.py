@@ -47,7 +47,7 @@ class FittedPosterior:
     >>> frame["y"] += rng.normal(0, 2, 40).repeat(6)
     >>> fit = bm.fit(frame, task="shop", reward="y", intercept=True, method="posterior")
     >>> fit.summary()["estimate"].round(1).tolist()
-    [2.8, 1.7, 1.0]
+    [3.1, 2.2, 1.0]
     """
 
     design: Design

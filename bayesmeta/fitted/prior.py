@@ -58,10 +58,10 @@ class FittedPrior:
     >>> frame = pd.DataFrame({"shop": shop, "price": price, "sales": sales})
     >>> fit = bm.fit(frame, task="shop", reward="sales", features=["price"], intercept=True)
     >>> fit.summary().loc["mu[price]"].round(2).tolist()
-    [-0.8, 0.25, -1.28, -0.32]
+    [-0.83, 0.2, -1.22, -0.44]
     >>> fit.predict(pd.DataFrame({"price": [1.5]})).round(1)  # of a new shop
        mean   sd  low  high
-    0   3.8  1.6  0.7   7.0
+    0   3.3  1.4  0.5   6.1
     """
 
     design: Design
