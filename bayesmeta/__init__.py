@@ -29,6 +29,9 @@ _load, __dir__, __all__ = exports(
         "agents": ("Agent", "Player", "ROSTER"),
         "estimators.estimate": ("PriorEstimate", "Status"),
         "estimators.fit": ("fit_prior", "task_posteriors"),
+        "fitted.fit": ("fit",),
+        "fitted.posterior": ("FittedPosterior",),
+        "fitted.prior": ("FittedPrior",),
         "posterior.priors": (
             "InverseWishart",
             "KnownCovariance",
@@ -53,6 +56,7 @@ _load, __dir__, __all__ = exports(
         "calibration",
         "claims",
         "estimators",
+        "fitted",
         "posterior",
         "report",
         "runner",

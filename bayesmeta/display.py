@@ -31,6 +31,18 @@ def visible(text: object) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in label)
 
 
+def in_middle(text: str, most: int) -> str:
+    """Text cut to so many characters, in its middle: names that begin alike end differently.
+
+    >>> in_middle("temperature_of_the_room", 12)
+    'temper… room'
+    """
+    if len(text) <= most:
+        return text
+    tail = (most - 1) // 2
+    return f"{text[: most - 1 - tail]}…{text[-tail:] if tail else ''}"
+
+
 def text_table(rows: Rows) -> str:
     """Rows below each other: first and last column left-aligned, those between right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

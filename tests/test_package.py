@@ -106,6 +106,8 @@ ORDER = (
     ("runner",),
     ("estimators",),
     ("posterior",),
+    ("tables",),
+    ("fitted",),
     ("agents",),
     ("simulation",),
     ("calibration",),

@@ -51,6 +51,17 @@ def add(commands: Subparsers) -> None:
         help="c_w of eq. (12), for moment-widened",
     )
     fit.add_argument("--horizon", type=int, metavar="T", help="steps of a task, for moment-widened")
+    fit.add_argument(
+        "--confint",
+        choices=("wald", "profile", "bootstrap"),
+        default="wald",
+        help="how intervals are found (default: %(default)s)",
+    )
+    fit.add_argument(
+        "--level", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)"
+    )
+    fit.add_argument("--seed", type=int, default=0, metavar="N", help="of --confint bootstrap")
+    fit.add_argument("--sort", metavar="FEATURE", help="order the tasks of --plot by this feature")
     fit.set_defaults(command=_fit)
 
 
@@ -79,7 +90,8 @@ def _check_widening(options: argparse.Namespace) -> None:
 
 
 def _fit(options: argparse.Namespace) -> int:
-    from bayesmeta.estimators.fit import fit_prior
+    from bayesmeta.fitted.fit import fit
+    from bayesmeta.fitted.prior import FittedPrior
     from bayesmeta.report.console import rendered
     from bayesmeta.report.fitted import as_json, print_fit
     from bayesmeta.runner.files import writable_folder, write_atomically
@@ -87,23 +99,29 @@ def _fit(options: argparse.Namespace) -> int:
     _check_widening(options)
     with naming_options():
         design = read_tasks(options)
-        stats, noise = design.stats, design.noise_sd
-        estimate = fit_prior(
-            stats, noise, options.method, widening=options.widening, horizon=options.horizon
+        fitted = fit(
+            design,
+            method=options.method,
+            level=options.level,
+            widening=options.widening,
+            horizon=options.horizon,
         )
-        found = as_json(stats, estimate, options.method, in_options)
+        assert isinstance(fitted, FittedPrior)
+        ends = fitted.confint(options.confint, random_seed=options.seed)
+        found = as_json(fitted, in_options, ends)
     text = json.dumps(found, indent=2, allow_nan=False)
     if not options.json:
-        text = rendered(lambda to: print_fit(to, stats, estimate, options.method, in_options))
+        text = rendered(lambda to: print_fit(to, fitted, in_options, ends))
     if options.plot is None:
         say_notes(design)
         say(text)
         return 0
     from bayesmeta.report.figures.tasks import figure_fit
 
-    if not estimate.usable:
-        raise InputError(f"--plot: {in_options(estimate.status.advice)}")
-    figure = figure_fit(stats, estimate)
+    if not fitted.estimate.usable:
+        raise InputError(f"--plot: {in_options(fitted.estimate.status.advice)}")
+    with naming_options():
+        figure = figure_fit(fitted, options.sort)
 
     def draw_and_say(to: Path) -> None:
         """The text comes when the file is filled and before it is put in place: if one of them

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.display import visible
+from bayesmeta.display import in_middle, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,16 +44,42 @@ def rendered(show: Callable[[Console], None], plain_width: int | None = None) ->
 
 
 def label(text: object, most: int = 24) -> Text:
-    """A label as it is, neither markup nor a name of an emoji, cut to ``most`` characters."""
+    """A label as it is, neither markup nor a name of an emoji, cut in its middle to ``most``
+    characters."""
     from rich.text import Text
 
-    shown = visible(text)
-    return Text(shown if len(shown) <= most else f"{shown[: most - 1]}…")
+    return Text(in_middle(visible(text), most))
 
 
 def number(value: float | None, digits: int = 6) -> str:
     """A number with so many digits; nothing where there is none."""
     return "" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
+
+
+def print_blocks(
+    console: Console,
+    title: str,
+    first: Sequence[str | Text],
+    groups: Sequence[Sequence[Sequence[str | Text]]],
+) -> None:
+    """A table whose columns are printed in blocks as wide as the console, so that no number is cut.
+
+    ``first`` is the first column with its head, which every block repeats; each of ``groups`` is
+    one or more columns that stay together.
+    """
+    from rich.measure import Measurement
+
+    unlimited, begin = console.options.update(max_width=10_000), 0
+    while begin < len(groups):
+        for end in range(len(groups), begin, -1):
+            columns = [column for group in groups[begin:end] for column in group]
+            heads = [first[0], *(column[0] for column in columns)]
+            rows = list(zip(first[1:], *(column[1:] for column in columns), strict=True))
+            made = table("" if begin else title, heads, rows)
+            if Measurement.get(console, unlimited, made).maximum <= console.width:
+                break
+        console.print(made)
+        begin = end
 
 
 def print_tasks(
@@ -64,20 +90,27 @@ def print_tasks(
     note: str,
     digits: int = 6,
 ) -> None:
-    """The first tasks with mean and standard deviation of every feature; a note on the latter."""
-    columns: list[str | Text] = [part for name in features for part in (label(name, 16), "± sd")]
-    rows: list[list[str | Text]] = [
+    """The first tasks with mean and standard deviation of every feature; a note on the latter.
+
+    Deviations of tasks that are ``conditional`` have a star, which is explained below.
+    """
+    shown = tasks[:SHOWN]
+
+    def deviation(task: dict[str, Any], i: int) -> str:
+        return number(task["sd"][i], digits) + "*" * bool(task.get("conditional"))
+
+    groups: list[list[list[str | Text]]] = [
         [
-            label(task["task"], 16),
-            *(
-                number(value, digits)
-                for pair in zip(task["mean"], task["sd"], strict=True)
-                for value in pair
-            ),
+            [label(name, 16), *(number(task["mean"][i], digits) for task in shown)],
+            ["± sd", *(deviation(task, i) for task in shown)],
         ]
-        for task in tasks[:SHOWN]
+        for i, name in enumerate(features)
     ]
-    console.print(table(title, ["task", *columns], rows))
+    print_blocks(console, title, ["task", *(label(task["task"], 16) for task in shown)], groups)
     console.print(f"± sd: {note}")
+    if any(task.get("conditional") for task in shown):
+        console.print(
+            "* conditional on a singular covariance, whose uncertainty is not included: too short"
+        )
     if len(tasks) > SHOWN:
         console.print(f"and {len(tasks) - SHOWN} more tasks; --json has them all")

@@ -1,4 +1,4 @@
-"""An estimated prior as plain data and as tables."""
+"""A fitted prior as plain data and as tables."""
 
 from __future__ import annotations
 
@@ -9,41 +9,39 @@ import numpy as np
 
 from bayesmeta.checks import Advice, InputError
 from bayesmeta.display import correlation
-from bayesmeta.estimators.estimate import PriorEstimate
-from bayesmeta.estimators.fit import task_posteriors
-from bayesmeta.report.console import label, number, print_tasks, table
+from bayesmeta.fitted.prior import FittedPrior
+from bayesmeta.fitted.tables import percent
+from bayesmeta.report.console import label, number, print_blocks, print_tasks, table
 from bayesmeta.runner.plain import without_nan
-from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
 
 def as_json(
-    stats: TaskStatistics,
-    estimate: PriorEstimate,
-    method: str,
-    wording: Callable[[Advice], str] = str,
+    fitted: FittedPrior, wording: Callable[[Advice], str] = str, ends: DataFrame | None = None
 ) -> dict[str, Any]:
     """All of a fit as plain data; what a method does not have is null.
 
-    ``wording`` turns advice into text: that of Python, or of a command.
+    ``wording`` turns advice into text: that of Python, or of a command. ``ends`` are those of
+    ``confint``, Wald's where None.
     """
-
-    _refuse_overflow(stats, estimate)
+    stats, estimate = fitted.stats, fitted.estimate
+    tasks = _task_estimates(fitted)
+    _refuse_overflow(fitted, tasks)
 
     def listed(value: np.ndarray | None) -> Any:
         return None if value is None else value.tolist()
 
     found: dict[str, Any] = without_nan(
         {
-            "method": method,
+            "method": fitted.method,
             "status": estimate.status.name.lower(),
             "advice": wording(estimate.status.advice),
             "tasks": len(stats),
-            "rows": None if stats.count is None else int(stats.count.sum()),
+            "rows": fitted.nobs,
             "features": stats.feature_labels,
             "mean": listed(estimate.prior.mean),
             "mean_sd": listed(estimate.mean_sd),
@@ -51,19 +49,36 @@ def as_json(
             "cov_sd": listed(estimate.cov_sd),
             "noise_sd": estimate.noise_sd,
             "log_likelihood": estimate.log_likelihood,
+            "aic": fitted.aic,
+            "bic": fitted.bic,
+            "df": fitted.df,
             "iterations": estimate.iterations,
             "passed_over": estimate.passed_over,
             "negative_eigenvalues": estimate.negative,
-            "task_estimates": _task_estimates(stats, estimate),
+            "intervals": _intervals(fitted, ends),
+            "conditional": fitted.conditional,
+            "task_estimates": tasks,
         }
     )
     return found
 
 
-def _refuse_overflow(stats: TaskStatistics, estimate: PriorEstimate) -> None:
+def _intervals(fitted: FittedPrior, ends: DataFrame | None) -> list[dict[str, Any]]:
+    """Low and high of every quantity; null where there is no end."""
+    found = fitted.confint() if ends is None else ends
+    said = {"method": found.attrs["method"], "level": found.attrs["level"]}
+    pairs = found[["low", "high"]].to_numpy(dtype=float).tolist()
+    return [
+        {"quantity": str(name), "low": low, "high": high, **said}
+        for name, (low, high) in zip(found.index, pairs, strict=True)
+    ]
+
+
+def _refuse_overflow(fitted: FittedPrior, tasks: list[dict[str, Any]]) -> None:
     """Numbers that are not finite would be shown as missing."""
+    estimate = fitted.estimate
     parts: list[Any] = [estimate.prior.mean, estimate.prior.cov, estimate.noise_sd or 0.0]
-    for task in _task_estimates(stats, estimate):
+    for task in tasks:
         parts += [task["mean"], task["sd"]]
     if not all(np.isfinite(part).all() for part in parts):
         raise InputError(
@@ -72,39 +87,49 @@ def _refuse_overflow(stats: TaskStatistics, estimate: PriorEstimate) -> None:
         )
 
 
-def _task_estimates(stats: TaskStatistics, estimate: PriorEstimate) -> list[dict[str, Any]]:
-    """Mean and standard deviation of every theta given the estimated prior, where it is one."""
-    if not estimate.usable or estimate.noise_sd is None:
+def _task_estimates(fitted: FittedPrior) -> list[dict[str, Any]]:
+    """Mean and standard deviation of every theta given its data, where the estimate is a prior;
+    the uncertainty of mu is included."""
+    if not fitted.estimate.usable or fitted.estimate.noise_sd is None:
         return []
-    mean, cov = task_posteriors(stats, estimate)
+    mean, cov = fitted.moments(fitted.stats.gram, fitted.stats.moment)
     sd = np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
     return [
-        {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
-        for name, one, spread in zip(map(str, stats.task_labels), mean, sd, strict=True)
+        {
+            "task": name,
+            "mean": one.tolist(),
+            "sd": spread.tolist(),
+            "conditional": fitted.conditional,
+        }
+        for name, one, spread in zip(map(str, fitted.stats.task_labels), mean, sd, strict=True)
     ]
 
 
 def print_fit(
     console: Console,
-    stats: TaskStatistics,
-    estimate: PriorEstimate,
-    method: str,
+    fitted: FittedPrior,
     wording: Callable[[Advice], str] = str,
+    ends: DataFrame | None = None,
 ) -> None:
-    """Tables of the estimate with standard errors, the tasks shrunken towards it, the status."""
-    console.print(_prior_table(stats, estimate, method))
+    """Tables of the estimate with errors and intervals, the tasks shrunken towards it, the status;
+    ``ends`` are those of ``confint``, Wald's where None."""
+    stats, estimate = fitted.stats, fitted.estimate
+    _print_summary(console, fitted, ends)
     if stats.dim > 1:
-        console.print(_covariance_table(stats, estimate.prior.cov))
+        _print_covariances(console, stats.feature_labels, estimate.prior.cov)
     if estimate.noise_sd is not None:
         variance, sd = number(estimate.noise_sd**2), number(estimate.noise_sd)
         console.print(f"noise: variance {variance}, sd {sd}")
-    if estimate.log_likelihood is not None:
-        steps = f", {estimate.iterations} iterations" if estimate.iterations else ""
-        console.print(f"log-likelihood {estimate.log_likelihood:.3f}{steps}")
-    tasks = _task_estimates(stats, estimate)
+    if fitted.loglik is not None:
+        console.print(
+            f"log-likelihood {fitted.loglik:.3f}, AIC {number(fitted.aic)}, "
+            f"BIC {number(fitted.bic)}, df {fitted.df}"
+        )
+    tasks = _task_estimates(fitted)
     if tasks:
         title = "Tasks, shrunken towards the prior"
-        note = "as if the estimated prior were known"
+        doubt = "the mean's uncertainty is included, the covariance's is not"
+        note = "as if the prior were known" if estimate.mean_cov is None else doubt
         print_tasks(console, title, stats.feature_labels, tasks, note)
     if estimate.passed_over:
         console.print(
@@ -116,32 +141,31 @@ def print_fit(
     console.print(f"status: {wording(estimate.status.advice)}")
 
 
-def _prior_table(stats: TaskStatistics, estimate: PriorEstimate, method: str) -> Table:
-    """Means and variances with their standard errors."""
-    mean, cov = estimate.prior.mean, estimate.prior.cov
-    rows: list[list[str | Text]] = []
-    for i, name in enumerate(stats.feature_labels):
-        variance = float(cov[i, i])
-        rows.append(
-            [
-                label(name),
-                number(mean[i]),
-                number(None if estimate.mean_sd is None else estimate.mean_sd[i]),
-                number(variance),
-                number(None if estimate.cov_sd is None else estimate.cov_sd[i, i]),
-                number(variance**0.5 if variance >= 0 else None),
-            ]
-        )
-    steps = "" if stats.count is None else f", {int(stats.count.sum())} rows"
-    title = f"The prior by {method} ({len(stats)} tasks{steps})"
-    return table(title, ["feature", "mean", "s.e.", "variance", "s.e.", "sd"], rows)
+def _print_summary(console: Console, fitted: FittedPrior, ends: DataFrame | None) -> None:
+    """Means, standard deviations, correlations and noise with errors and intervals."""
+    shown = fitted.summary()
+    method, level, failed = "wald", fitted.level, 0
+    if ends is not None:
+        shown = shown.assign(low=ends["low"], high=ends["high"])
+        method, level, failed = (ends.attrs[name] for name in ("method", "level", "failed"))
+    rows: list[list[str | Text]] = [
+        [label(name, 32), *(number(value) for value in values)]
+        for name, values in zip(shown.index, shown.to_numpy(dtype=float).tolist(), strict=True)
+    ]
+    steps = "" if fitted.nobs is None else f", {fitted.nobs} rows"
+    title = f"The prior by {fitted.method} ({len(fitted.stats)} tasks{steps})"
+    heads = ["quantity", "estimate", "s.e.", percent((1 - level) / 2), percent((1 + level) / 2)]
+    console.print(table(title, heads, rows))
+    lost = f" ({failed} replications had no estimate)" if failed else ""
+    console.print(f"intervals: {method}{lost}")
 
 
-def _covariance_table(stats: TaskStatistics, cov: np.ndarray) -> Table:
-    names, between = [label(name) for name in stats.feature_labels], correlation(cov)
-    rows: list[list[str | Text]] = []
-    for i, name in enumerate(names):
-        below = [number(value) for value in cov[i, :i]]
-        above = [number(value.round(2)) for value in between[i, i + 1 :]]
-        rows.append([name, *below, "", *above])
-    return table("Covariances below the diagonal, correlations above", ["", *names], rows)
+def _print_covariances(console: Console, features: list[str], cov: np.ndarray) -> None:
+    names, between = [label(name) for name in features], correlation(cov)
+    groups: list[list[list[str | Text]]] = []
+    for j, name in enumerate(names):
+        above = [number(value.round(2)) for value in between[:j, j]]
+        below = [number(value) for value in cov[j:, j]]
+        groups.append([[name, *above, *below]])
+    title = "Variances and covariances, correlations above the diagonal"
+    print_blocks(console, title, ["", *names], groups)

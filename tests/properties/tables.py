@@ -240,7 +240,7 @@ def check_command(
     labels, rewards, features = expected
     stats = TaskStatistics.from_arrays(as_labels(labels), rewards, features)
     assert found["tasks"] == len(stats) and found["rows"] == len(rewards), (found, len(stats))
-    told = as_json(stats, bm.fit_prior(stats, 1.0, method), method)
+    told = as_json(bm.fit(stats, noise_sd=1.0, method=method))
     assert found["status"] == told["status"], (found["status"], told["status"])
     assert [one["task"] for one in found["task_estimates"]] == [
         one["task"] for one in told["task_estimates"]

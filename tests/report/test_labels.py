@@ -11,7 +11,7 @@ from rich.console import Console
 
 import bayesmeta as bm
 from bayesmeta.display import visible
-from bayesmeta.estimators.moments import fit_moments
+from bayesmeta.fitted.prior import FittedPrior
 from bayesmeta.report.figures.style import shortened
 from bayesmeta.report.figures.tasks import figure_fit
 from bayesmeta.report.fitted import print_fit
@@ -51,6 +51,13 @@ def stats() -> TaskStatistics:
     return TaskStatistics.from_arrays(np.repeat(LABELS, 4).tolist(), reward, rows, [FEATURE])
 
 
+def fitted(stats: TaskStatistics) -> FittedPrior:
+    """By moments, the noise known."""
+    found = bm.fit(stats, method="moment-clipped", noise_sd=1.0)
+    assert isinstance(found, FittedPrior)
+    return found
+
+
 def test_only_what_does_not_show_is_spelt_out() -> None:
     """Letters of all scripts stay as they are."""
     assert [visible(label) for label in LABELS] == SHOWN
@@ -61,7 +68,7 @@ def test_a_terminal_shows_labels(stats: TaskStatistics) -> None:
     """No escape sequence but the console's own; nothing read as markup or emoji."""
     out = io.StringIO()
     console = Console(file=out, width=120, color_system=None)
-    print_fit(console, stats, fit_moments(stats, 1.0, "moment-clipped"), "moment-clipped")
+    print_fit(console, fitted(stats))
     text = out.getvalue()
     assert all(label in text for label in (*SHOWN, FEATURE_SHOWN[:15]))
     assert all(c == "\n" or c.isprintable() for c in text)
@@ -69,7 +76,7 @@ def test_a_terminal_shows_labels(stats: TaskStatistics) -> None:
 
 def test_a_figure_shows_labels(stats: TaskStatistics) -> None:
     """An SVG that can be parsed, with the labels as they are, and no formula."""
-    figure = figure_fit(stats, fit_moments(stats, 1.0, "moment-clipped"))
+    figure = figure_fit(fitted(stats))
     out = io.BytesIO()
     with np.errstate(all="raise"):
         figure.savefig(out, format="svg")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesmeta.checks import Array
+from bayesmeta.checks import Array, one_of
 from bayesmeta.estimators.moments import least_squares
 from bayesmeta.report.figures.style import (
     BLUE,
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from bayesmeta.estimators.estimate import PriorEstimate
+    from bayesmeta.fitted.prior import FittedPrior
 
 SHOWN = 60
 """Tasks in a figure of tasks at most."""
+CONDITIONAL = "* dashed bars are conditional on a singular covariance, and too short"
+"""Below a figure with such bars."""
 
 
 class Forest(NamedTuple):
@@ -48,19 +50,20 @@ class Forest(NamedTuple):
     band: Array
 
 
-def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
+def figure_fit(fitted: FittedPrior, sort: str | None = None) -> Figure:
     """Every task's own estimate and its shrunken one, feature by feature, with the prior.
+    Tasks are in the order of the feature ``sort``, the last one where None.
 
     Open circles: least squares, where a task determines it. Dots with bars: posterior mean and 95%
     interval under the estimated prior, whose mean and 95% range are the line and the band.
     """
-    from bayesmeta.estimators.fit import task_posteriors
-
-    mean, cov = task_posteriors(stats, estimate)
+    stats, estimate = fitted.stats, fitted.estimate
+    mean, cov = fitted.moments(stats.gram, stats.moment)
+    by = place_of(sort, stats.feature_labels)
     half = 1.96 * np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
     spread = 1.96 * np.sqrt(np.maximum(np.diag(estimate.prior.cov), 0.0))
     centre = estimate.prior.mean
-    order = evenly(mean[:, -1])
+    order = evenly(mean[:, by])
     mean, half, own = mean[order], half[order], least_squares(stats, undetermined="nan")[order]
     band = np.stack([centre - spread, centre + spread])
     return forest(
@@ -69,8 +72,17 @@ def figure_fit(stats: TaskStatistics, estimate: PriorEstimate) -> Figure:
         Forest(mean, mean - half, mean + half, own, centre, band),
         len(stats),
         "dot and bar: shrunken estimate, 95% interval",
-        "line and band: prior mean, and where 95% of tasks lie\n(bars as if the prior were known)",
+        "line and band: prior mean, and where 95% of tasks lie\n"
+        + (CONDITIONAL if fitted.conditional else "(bars as if the covariance were known)"),
+        by,
+        fitted.conditional,
     )
+
+
+def place_of(sort: str | None, features: Sequence[Hashable]) -> int:
+    """Which feature tasks are sorted by; the last one where none is named."""
+    names = [str(one) for one in features]
+    return len(names) - 1 if sort is None else names.index(one_of("sort", sort, names))
 
 
 def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
@@ -122,22 +134,26 @@ def forest(
     total: int,
     dots: str,
     band: str,
+    by: int = -1,
+    conditional: bool = False,
 ) -> Figure:
     """Tasks below each other, a panel a feature, of ``total`` tasks; ``dots`` and ``band`` say
-    what the dots and the band are."""
+    what the dots and the band are, ``by`` which feature orders tasks; bars that are conditional
+    are dashed."""
+    line = (0, (2, 1.5)) if conditional else "-"
     d, rows = len(features), np.arange(len(tasks))
     figure = new_figure(1.6 + 3.6 * d, 1.8 + 0.19 * len(rows))
     panels = figure.subplots(1, d, sharey=True, squeeze=False)[0]
     for i, axes in enumerate(panels):
         axes.axvspan(*shown.band[:, i], color=BLUE, alpha=0.10, linewidth=0)
         axes.axvline(shown.centre[i], color=BLUE, linewidth=1.2)
-        axes.hlines(rows, shown.low[:, i], shown.high[:, i], color=INK, linewidth=1)
+        axes.hlines(rows, shown.low[:, i], shown.high[:, i], color=INK, linewidth=1, linestyle=line)
         axes.plot(shown.mean[:, i], rows, "o", color=INK, markersize=MARKER)
         axes.plot(shown.own[:, i], rows, "o", color=ORANGE, markersize=MARKER, fillstyle="none")
         axes.set_xlabel("coefficient")
         clean(axes, shortened(str(features[i]), 36), grid="x")
     panels[0].set_yticks(rows, [shortened(str(label), 40) for label in tasks], fontsize=SMALL)
-    last = shortened(str(features[-1]), 36)
+    last = shortened(str(features[by]), 36)
     some = f"task ({len(rows)} of {total}, evenly by rank in {last})"
     panels[0].set_ylabel("task" if total == len(rows) else some)
     panels[0].set_ylim(-0.8, len(rows) - 0.2)

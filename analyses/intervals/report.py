@@ -1,0 +1,105 @@
+"""Write this folder's page, figure and table from the record.
+
+python analyses/intervals/report.py
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from bayesmeta.report.figures.intervals import figure_intervals
+from bayesmeta.report.numbers import csv_text
+from bayesmeta.report.page import made_from, render, write_page
+from bayesmeta.simulation.records import read_record
+from bayesmeta.simulation.summaries import Interval
+from bayesmeta.studies.intervals import (
+    BOOTSTRAPPED,
+    LEVEL,
+    METHODS,
+    REPLICATIONS,
+    ROWS,
+    RUNS,
+    UNCERTAINTY,
+)
+
+HERE = Path(__file__).parent
+
+
+def percent(share: float, of: float) -> Interval:
+    """A share in per cent with 1.96 Monte-Carlo errors."""
+    half = 196 * math.sqrt(max(share * (1 - share), 0.0) / of)
+    return Interval(100 * share, 100 * share - half, 100 * share + half)
+
+
+def mean_coverage(record: xr.Dataset, method: str, n: int) -> Interval:
+    """Over all quantities; the error as if those of one run were the same, which is no less."""
+    here = record.sel(interval=method, n=n)
+    return percent(float((here.covered / here.available).mean()), float(here.available.min()))
+
+
+def values(record: xr.Dataset) -> dict[str, Any]:
+    """What the template speaks of."""
+    sizes = record.n.values.tolist()
+    share = 100 * (record.covered / record.available).sel(interval="profile")
+    at = share.argmin(["n", "quantity"])
+    least = share.isel(at)
+    return {
+        "command": "python analyses/intervals/report.py",
+        "made_from": made_from([record]),
+        "sizes": sizes,
+        **{m: {n: mean_coverage(record, m, n) for n in sizes} for m in METHODS},
+        "predicted": {n: percent(float(record.predicted.sel(n=n)) / RUNS, RUNS) for n in sizes},
+        "lowest": {
+            "share": float(least),
+            "name": str(least.quantity.values),
+            "n": int(least.n),
+        },
+        "singular": {n: 100 * float(record.singular.sel(n=n)) / RUNS for n in sizes},
+        "inside": {
+            one: {n: 100 * float(record.inside.sel(n=n, uncertainty=one)) for n in sizes}
+            for one in UNCERTAINTY
+        },
+        "runs": RUNS,
+        "bootstrapped": BOOTSTRAPPED,
+        "replications": REPLICATIONS,
+        "rows": ROWS,
+    }
+
+
+def all_numbers(record: xr.Dataset) -> str:
+    """Coverage and median width of every kind of interval."""
+    names = ("covered", "available", "width")
+    rows = [
+        [n, method, quantity]
+        + [float(record[name].sel(n=n, interval=method, quantity=quantity)) for name in names]
+        for n in record.n.values.tolist()
+        for method in METHODS
+        for quantity in record.quantity.values.tolist()
+    ]
+    rows += [
+        [n, "prediction", "a new task"]
+        + [float(record[name].sel(n=n)) for name in ("predicted", "runs", "predicted_width")]
+        for n in record.n.values.tolist()
+    ]
+    return csv_text(["tasks", "interval", "quantity", *names], rows)
+
+
+def texts(record: xr.Dataset) -> dict[Path, str]:
+    """Every file of text that is made from the record."""
+    return {
+        HERE / "README.md": render(HERE / "README.md.j2", **values(record)),
+        HERE / "intervals.csv": all_numbers(record),
+    }
+
+
+def main() -> None:
+    record = read_record(HERE / "intervals.nc")
+    write_page(texts(record), {HERE / "intervals.png": figure_intervals(record, LEVEL)})
+
+
+if __name__ == "__main__":
+    main()

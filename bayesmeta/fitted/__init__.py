@@ -1,0 +1,1 @@
+"""A fitted model as an object: summary, intervals, tasks, predictions."""

@@ -1,0 +1,121 @@
+"""``bm.fit``: from a table to a fitted model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bayesmeta.checks import Array, InputError, one_of
+from bayesmeta.estimators.fit import METHODS, fit_prior
+from bayesmeta.fitted.prior import FittedPrior
+from bayesmeta.fitted.quantities import checked_level
+from bayesmeta.statistics import TaskStatistics
+from bayesmeta.tables.design import Design, tabulate
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from bayesmeta.fitted.posterior import FittedPosterior
+
+OPTIONS = ("widening", "horizon", "bounds", "cov", "limit", "threads")
+"""Those of ``fit_prior`` that ``fit`` hands on."""
+
+
+def fit(
+    source: Any,
+    formula: str | None = None,
+    *,
+    method: str = "reml",
+    noise_sd: float | None = None,
+    level: float = 0.95,
+    **options: Any,
+) -> FittedPrior | FittedPosterior:
+    """Fit the prior of tasks to a table.
+
+    Parameters
+    ----------
+    source : pandas.DataFrame, Design or TaskStatistics
+        A table with a row for every reward, or what was made of one.
+    formula : str, optional
+        As lme4 has it, such as ``"y ~ x + (x | g)"``, in place of columns.
+    method : str
+        ``"reml"``, ``"ml"`` or another of ``fit_prior``; ``"posterior"`` draws from the posterior.
+    noise_sd : float, optional
+        The noise; None: it is estimated.
+    level : float
+        Of intervals.
+    **options
+        ``task``, ``reward``, ``features``, ``intercept`` and what else describes the table, and
+        those of ``fit_prior`` or ``sample_posterior``.
+
+    Returns
+    -------
+    FittedPrior or FittedPosterior
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"shop": np.arange(40).repeat(6), "y": rng.normal(3, 1, 240)})
+    >>> frame["y"] += rng.normal(0, 2, 40).repeat(6)
+    >>> bm.fit(frame, task="shop", reward="y", intercept=True)
+    The prior by reml (40 tasks, 240 rows)
+                   estimate     error     2.5%   97.5%
+    mu[intercept]    3.0844   0.35115   2.3962  3.7727
+    sd[intercept]    2.1848   0.25564   1.7371   2.748
+    sigma           0.97622  0.048811  0.88509  1.0767
+    restricted log-likelihood -403.110, AIC 812.2, BIC 822.7, df 3
+    estimated from data
+    """
+    one_of("method", method, (*(one for one in METHODS if one != "split"), "posterior"))
+    given = {name: options.pop(name) for name in _own(method) if name in options}
+    design = _design(source, formula, options)
+    noise = design.noise_sd if noise_sd is None else noise_sd
+    if design.noise_sd is not None and noise_sd is not None:
+        raise InputError("the variances of rows are known, so noise_sd must not be given")
+    checked_level(level)
+    if method == "posterior":
+        from bayesmeta.fitted.posterior import FittedPosterior
+        from bayesmeta.posterior.sampling import sample_posterior
+
+        return FittedPosterior(design, sample_posterior(design.stats, noise, **given), level)
+    found = fit_prior(design.stats, noise, method, **given)
+    return FittedPrior(design, found, method, noise, level)
+
+
+def _own(method: str) -> list[str]:
+    """The options of a method, which are not those of a table."""
+    if method != "posterior":
+        return list(OPTIONS)
+    from inspect import signature
+
+    from bayesmeta.posterior.sampling import sample_posterior
+
+    names = signature(sample_posterior).parameters
+    return [name for name in names if name not in ("stats", "noise_sd", "method")]
+
+
+def _design(source: Any, formula: str | None, options: dict[str, Any]) -> Design:
+    """What a source says; options are those of a table."""
+    if not isinstance(source, (Design, TaskStatistics)):
+        return tabulate(source, formula, **options)
+    if formula is not None or options:
+        named = "formula" if formula is not None else next(iter(options))
+        raise InputError(
+            f"{named} describes a table, but source is a {type(source).__name__}: leave it out"
+        )
+    return source if isinstance(source, Design) else of_statistics(source)
+
+
+def of_statistics(stats: TaskStatistics) -> Design:
+    """A design without a table: predictions take columns named as the features are."""
+    import numpy as np
+
+    from bayesmeta.columns import numbers
+
+    def matrix(frame: DataFrame) -> Array:
+        lacking = [name for name in stats.feature_labels if name not in frame.columns]
+        if lacking:
+            raise InputError(f"there is no column {lacking[0]!r}, a feature; add it")
+        return np.column_stack([numbers(frame, name) for name in stats.feature_labels])
+
+    return Design(stats, "task", "reward", matrix)

@@ -1,0 +1,296 @@
+"""A posterior of the prior, with the same methods as a fitted prior."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesmeta.checks import Array, InputError, one_of
+from bayesmeta.display import html_table
+from bayesmeta.fitted.quantities import Quantities, checked_level
+from bayesmeta.fitted.rows import NEW, asked_rows, own_sums
+from bayesmeta.fitted.tables import summary_rows, text_of
+from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.posterior.diagnostics import trustworthy
+from bayesmeta.statistics import TaskStatistics
+from bayesmeta.tables.design import Design
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from pandas import DataFrame
+
+SPACED = 1000
+"""Draws, evenly spaced, from which coefficients of tasks and predictions are made."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedPosterior:
+    """Draws of the prior given a table: what ``bm.fit(…, method="posterior")`` returns.
+
+    Parameters
+    ----------
+    design : Design
+        The table it was fitted to.
+    tree : xarray.DataTree
+        As ``sample_posterior`` returns it, for ArviZ.
+    level : float
+        Of intervals, where none is asked for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"shop": np.arange(40).repeat(6), "y": rng.normal(3, 1, 240)})
+    >>> frame["y"] += rng.normal(0, 2, 40).repeat(6)
+    >>> fit = bm.fit(frame, task="shop", reward="y", intercept=True, method="posterior")
+    >>> fit.summary()["estimate"].round(1).tolist()
+    [3.1, 2.2, 1.0]
+    """
+
+    design: Design
+    tree: xr.DataTree
+    level: float = 0.95
+
+    @property
+    def stats(self) -> TaskStatistics:
+        """The statistics of the tasks."""
+        return self.design.stats
+
+    @property
+    def nobs(self) -> int | None:
+        """Rows."""
+        return None if self.stats.count is None else int(self.stats.count.sum())
+
+    @property
+    def quantities(self) -> Quantities:
+        """What the summary lists; the noise where it was drawn."""
+        return Quantities.of(self.stats, "sigma" in self.tree["posterior"].to_dataset())
+
+    @property
+    def prior(self) -> GaussianPrior:
+        """N(mu, Sigma) with the posterior means of both."""
+        mean, cov, _ = self._draws()
+        return GaussianPrior(mean.mean(axis=0), cov.mean(axis=0))
+
+    @property
+    def notes(self) -> list[str]:
+        """Whether the draws can be trusted."""
+        trust = trustworthy(self.tree)
+        failed = [f"not to be trusted: {c.name}: {c.advice}" for c in trust.failed]
+        return failed or ["the draws pass every check"]
+
+    def _draws(self) -> tuple[Array, Array, Array]:
+        """Means (s, d), covariances (s, d, d) and noises (s,), all chains after each other."""
+        posterior = self.tree["posterior"].to_dataset()
+        mu = posterior["mu"].transpose("chain", "draw", ...).values
+        cov = posterior["Sigma"].transpose("chain", "draw", ...).values
+        d, r = mu.shape[-1], cov.shape[-1]
+        mean, part = mu.reshape(-1, d), cov.reshape(-1, r, r)
+        cov = np.zeros((len(mean), d, d))  # it may be kept without the features that do not vary
+        vary = np.arange(d) if r == d else np.flatnonzero(self.stats.differs)
+        cov[:, vary[:, None], vary] = part
+        if "sigma" in posterior:
+            return mean, cov, posterior["sigma"].values.ravel()
+        return mean, cov, np.full(len(mean), float(self.tree.attrs["noise_sd"]))
+
+    def _quantity_draws(self) -> Array:
+        """(chains, draws, quantities)."""
+        sizes = self.tree["posterior"].to_dataset().sizes
+        found = self.quantities.values(*self._draws())
+        return found.reshape(sizes["chain"], sizes["draw"], -1)
+
+    def summary(self, level: float | None = None) -> DataFrame:
+        """Means, standard deviations, intervals of equal tails, effective sample sizes and R-hat
+        of the draws of means, standard deviations, correlations and noise.
+
+        Parameters
+        ----------
+        level : float, optional
+            Of the intervals; that of the fit where None.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns estimate, error, low, high, ess and rhat.
+        """
+        import arviz_stats as azs
+        import pandas as pd
+        import xarray as xr
+
+        level = checked_level(self.level if level is None else level)
+        draws = self._quantity_draws()
+        flat = draws.reshape(-1, draws.shape[-1])
+        low, high = np.quantile(flat, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        each = [xr.DataArray(draws[..., k], dims=("chain", "draw")) for k in range(draws.shape[-1])]
+        several = draws.shape[0] > 1
+        columns = {
+            "estimate": flat.mean(axis=0),
+            "error": flat.std(axis=0, ddof=1),
+            "low": low,
+            "high": high,
+            "ess": [float(azs.ess(one)) for one in each],
+            "rhat": [float(azs.rhat(one)) if several else np.nan for one in each],
+        }
+        return pd.DataFrame(columns, index=pd.Index(self.quantities.names, name="quantity"))
+
+    def confint(self, method: str = "eti", level: float | None = None) -> DataFrame:
+        """Posterior intervals of means, standard deviations, correlations and noise.
+
+        Parameters
+        ----------
+        method : str
+            ``"eti"``: of equal tails; ``"hdi"``: the shortest.
+        level : float, optional
+            Their probability; that of the fit where None.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns low and high.
+        """
+        import pandas as pd
+
+        one_of("method", method, ("eti", "hdi"))
+        level = checked_level(self.level if level is None else level)
+        draws = self._quantity_draws()
+        flat = draws.reshape(-1, draws.shape[-1])
+        if method == "eti":
+            low, high = np.quantile(flat, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        else:
+            low, high = shortest(flat, level)
+        index = pd.Index(self.quantities.names, name="quantity")
+        found = pd.DataFrame({"low": low, "high": high}, index=index)
+        found.attrs |= {"method": method, "level": level}
+        return found
+
+    def tasks(self, level: float | None = None, *, random_seed: int = 0) -> DataFrame:
+        """Every task's coefficients given all data; the uncertainty of the prior is included.
+
+        Parameters
+        ----------
+        level : float, optional
+            Of the intervals, whose tails are equal; that of the fit where None.
+        random_seed : int
+            Of the draws of coefficients given each drawn prior.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for every task and feature; columns estimate, sd, low, high, conditional.
+        """
+        import pandas as pd
+
+        level = checked_level(self.level if level is None else level)
+        theta = self._theta(self.stats.gram, self.stats.moment, random_seed)
+        flat = theta.reshape(len(theta), -1)
+        low, high = np.quantile(flat, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        labels = [str(one) for one in self.stats.task_labels]
+        index = pd.MultiIndex.from_product(
+            [labels, self.quantities.labels], names=["task", "feature"]
+        )
+        columns = {"estimate": flat.mean(axis=0), "sd": flat.std(axis=0, ddof=1)}
+        return pd.DataFrame(
+            {**columns, "low": low, "high": high, "conditional": False}, index=index
+        )
+
+    def _spaced(self) -> list[int]:
+        """Draws, evenly spaced."""
+        total = self.tree["posterior"].to_dataset().sizes
+        count = total["chain"] * total["draw"]
+        kept: list[int] = np.unique(np.linspace(0, count - 1, SPACED).round().astype(int)).tolist()
+        return kept
+
+    def _theta(self, gram: Array, moment: Array, random_seed: int) -> Array:
+        """Draws (s, n, d) of the coefficients of tasks with these statistics."""
+        from bayesmeta.gaussian import lower_root
+
+        rng = np.random.default_rng(np.random.SeedSequence([random_seed, 7]))
+        means, covs, noises = self._draws()
+        middle = means.mean(axis=0)  # relative to it: a large level costs no digits
+        moved = moment - gram @ middle
+        kept = self._spaced()
+        out = np.empty((len(kept), *moment.shape))
+        for k, i in enumerate(kept):
+            prior = GaussianPrior(means[i] - middle, covs[i])
+            mean, cov = prior.trusted_posterior(gram, moved, float(noises[i]))
+            roots = np.array([lower_root(one) for one in cov])
+            normals = rng.standard_normal(moment.shape)
+            out[k] = middle + mean + np.einsum("nij,nj->ni", roots, normals)
+        return out
+
+    def predict(
+        self,
+        new: object,
+        task: Hashable | None = None,
+        *,
+        given: object = None,
+        level: float | None = None,
+        rewards: bool = False,
+        random_seed: int = 0,
+    ) -> DataFrame:
+        """Predict the mean rewards, or rewards, of rows, with all uncertainty included.
+
+        Parameters
+        ----------
+        new, task, given, level, rewards
+            As ``FittedPrior.predict`` has them.
+        random_seed : int
+            Of the draws of coefficients given each drawn prior.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns mean, sd, low and high.
+        """
+        import pandas as pd
+
+        level = checked_level(self.level if level is None else level)
+        if given is not None and task is not None:
+            raise InputError("given is of a new task, so task must not be named with it")
+        rows = asked_rows(self.design, new, task)
+        d = self.stats.dim
+        gram, moment = (
+            own_sums(self.design, given) if given is not None else (np.zeros((d, d)), np.zeros(d))
+        )
+        where = np.full(len(rows.task), NEW) if given is not None else rows.task
+        used, local = np.unique(where, return_inverse=True)
+        grams = np.concatenate([self.stats.gram, gram[None]])[used]
+        theta = self._theta(
+            grams, np.concatenate([self.stats.moment, moment[None]])[used], random_seed
+        )
+        draws = np.einsum("ri,sri->sr", rows.features, theta[:, local])
+        if rewards:
+            rng = np.random.default_rng(np.random.SeedSequence([random_seed, 8]))
+            noise = self._draws()[2][self._spaced()][:, None] / np.sqrt(rows.weights)
+            draws = draws + noise * rng.standard_normal(draws.shape)
+        low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        columns = {"mean": draws.mean(axis=0), "sd": draws.std(axis=0, ddof=1)}
+        return pd.DataFrame({**columns, "low": low, "high": high}, index=rows.labels)
+
+    def _shown(self) -> tuple[str, list[list[str]], list[str]]:
+        """Headline, table and lines below it."""
+        sizes = self.tree["posterior"].to_dataset().sizes
+        drawn = f"{sizes['chain']} chains of {sizes['draw']} draws"
+        title = f"The prior of {len(self.stats)} tasks, its posterior ({drawn})"
+        return title, summary_rows(self.summary(), self.level), self.notes
+
+    def __repr__(self) -> str:
+        title, rows, below = self._shown()
+        return text_of(title, rows, below)
+
+    def _repr_html_(self) -> str:
+        title, rows, below = self._shown()
+        return html_table(title, rows, "; ".join(below))
+
+
+def shortest(draws: Array, level: float) -> tuple[Array, Array]:
+    """The shortest interval with this share of the draws, of every column."""
+    ordered = np.sort(draws, axis=0)
+    held = max(int(np.ceil(level * len(ordered))), 1)
+    widths = ordered[held - 1 :] - ordered[: len(ordered) - held + 1]
+    first = widths.argmin(axis=0)
+    columns = np.arange(draws.shape[1])
+    return ordered[first, columns], ordered[first + held - 1, columns]

@@ -1,0 +1,350 @@
+"""A prior that was fitted to a table, with all that one asks of a fitted model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesmeta.checks import Array, InputError, one_of
+from bayesmeta.display import html_table
+from bayesmeta.estimators.estimate import PriorEstimate
+from bayesmeta.fitted import wald
+from bayesmeta.fitted.bootstrap import Drawn, basic, bootstrap, percentiles
+from bayesmeta.fitted.profile import profile_intervals
+from bayesmeta.fitted.quantities import Quantities, checked_level
+from bayesmeta.fitted.rows import NEW, asked_rows, own_sums
+from bayesmeta.fitted.tables import predictions, summary_rows, text_of
+from bayesmeta.fitted.tasks import SINGULAR, Moments, around, as_frame, given_prior
+from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.statistics import TaskStatistics
+from bayesmeta.tables.design import Design
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+INTERVALS = ("wald", "profile", "bootstrap", "basic")
+REPLICATIONS = 500
+"""Of the bootstrap."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedPrior:
+    """A prior estimated from a table: what ``bm.fit`` returns.
+
+    Parameters
+    ----------
+    design : Design
+        The table it was fitted to.
+    estimate : PriorEstimate
+        The prior, and how it came about.
+    method : str
+        How it was estimated.
+    noise_sd : float, optional
+        The noise where it was given.
+    level : float
+        Of intervals, where none is asked for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> shop = np.arange(30).repeat(5)
+    >>> price = rng.uniform(1, 2, size=150)
+    >>> sales = 5 + rng.normal(-1, 1, 30)[shop] * price + rng.normal(0, 0.5, 150)
+    >>> frame = pd.DataFrame({"shop": shop, "price": price, "sales": sales})
+    >>> fit = bm.fit(frame, task="shop", reward="sales", features=["price"], intercept=True)
+    >>> fit.summary().loc["mu[price]"].round(2).tolist()
+    [-0.83, 0.2, -1.22, -0.44]
+    >>> fit.predict(pd.DataFrame({"price": [1.5]})).round(1)  # of a new shop
+       mean   sd  low  high
+    0   3.3  1.4  0.5   6.1
+    """
+
+    design: Design
+    estimate: PriorEstimate
+    method: str
+    noise_sd: float | None = None
+    level: float = 0.95
+
+    @property
+    def stats(self) -> TaskStatistics:
+        """The statistics of the tasks."""
+        return self.design.stats
+
+    @property
+    def prior(self) -> GaussianPrior:
+        """N(mu, Sigma)."""
+        return self.estimate.prior
+
+    @property
+    def quantities(self) -> Quantities:
+        """What the summary lists; the noise where it was estimated."""
+        noisy = self.noise_sd is None and self.estimate.noise_sd is not None
+        return Quantities.of(self.stats, noisy)
+
+    @property
+    def conditional(self) -> bool:
+        """Whether intervals of tasks are conditional on a singular estimate of Sigma."""
+        return self.estimate.status in SINGULAR
+
+    @property
+    def loglik(self) -> float | None:
+        """The log-likelihood, restricted where the fit is."""
+        return self.estimate.log_likelihood
+
+    @property
+    def nobs(self) -> int | None:
+        """Rows."""
+        return None if self.stats.count is None else int(self.stats.count.sum())
+
+    @property
+    def df(self) -> int:
+        """Parameters, as lme4 counts them: the mean, the entries of Sigma, the noise."""
+        q = len(self.quantities.vary)
+        return self.stats.dim + q * (q + 1) // 2 + self.quantities.noisy
+
+    @property
+    def aic(self) -> float | None:
+        """Twice the parameters less twice the log-likelihood."""
+        return None if self.loglik is None else 2.0 * self.df - 2 * self.loglik
+
+    @property
+    def bic(self) -> float | None:
+        """The same with the logarithm of the rows in place of 2."""
+        if self.loglik is None or not self.nobs:
+            return None
+        return math.log(self.nobs) * self.df - 2 * self.loglik
+
+    @property
+    def notes(self) -> list[str]:
+        """What one should know of this fit."""
+        found = [str(self.estimate.status.advice)]
+        if self.conditional:
+            found.append(
+                "intervals of tasks are conditional on a singular estimate, and too short: ask "
+                'for tasks(uncertainty="bootstrap"), or for a posterior'
+            )
+            found.append(
+                'standard deviations and correlations have no Wald intervals there: confint("pro'
+                'file") has some'
+            )
+        if self.estimate.passed_over:
+            found.append(
+                f"{self.estimate.passed_over} tasks were passed over, which do not determine all "
+                "features by themselves (ml and reml use them)"
+            )
+        if self.design.dropped:
+            found.append(f"{self.design.dropped} rows were left out for want of a value")
+        return found
+
+    def values(self) -> Array:
+        """The estimates of all quantities."""
+        noise = self.estimate.noise_sd or math.nan
+        return self.quantities.values(self.prior.mean, self.prior.cov, noise)
+
+    def errors(self) -> Array:
+        """Their standard errors; NaN where there is none."""
+        restricted = {"reml": True, "ml": False}.get(self.method)
+        return wald.errors(self.stats, self.estimate, self.quantities, restricted)
+
+    def summary(self, level: float | None = None) -> DataFrame:
+        """Estimates, standard errors and Wald intervals of means, standard deviations, correlations
+        and noise.
+
+        Parameters
+        ----------
+        level : float, optional
+            Of the intervals; that of the fit where None.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns estimate, error, low, high.
+        """
+        import pandas as pd
+
+        level = checked_level(self.level if level is None else level)
+        values, errors = self.values(), self.errors()
+        low, high = wald.interval(values, errors, self.quantities, level)
+        index = pd.Index(self.quantities.names, name="quantity")
+        columns = {"estimate": values, "error": errors, "low": low, "high": high}
+        return pd.DataFrame(columns, index=index)
+
+    def confint(
+        self,
+        method: str = "wald",
+        level: float | None = None,
+        *,
+        random_seed: int = 0,
+        replications: int = REPLICATIONS,
+    ) -> DataFrame:
+        """Confidence intervals of means, standard deviations, correlations and noise.
+
+        Parameters
+        ----------
+        method : str
+            ``"wald"``
+                by standard errors: of standard deviations and the noise on the log scale, of
+                correlations by Fisher's z
+            ``"profile"``
+                where twice the log-likelihood, all else at its best, is below its largest by a
+                quantile of chi-squared; as in lme4 that of maximum likelihood, also after REML
+            ``"bootstrap"``, ``"basic"``
+                percentiles of estimates from data drawn from the fit, or these reflected
+        level : float, optional
+            Their probability; that of the fit where None.
+        random_seed, replications : int
+            Of the bootstrap.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns low and high; ``attrs`` has method, level and failed replications.
+        """
+        import pandas as pd
+
+        one_of("method", method, INTERVALS)
+        level = checked_level(self.level if level is None else level)
+        failed = 0
+        if method == "wald":
+            low, high = wald.interval(self.values(), self.errors(), self.quantities, level)
+        elif method == "profile":
+            if self.method not in ("ml", "reml"):
+                raise InputError(f"profile intervals are of ml and reml, not of {self.method!r}")
+            low, high = profile_intervals(self.stats, self.estimate, self.quantities, level)
+        else:
+            drawn = self.redrawn(replications, random_seed)
+            draws, failed = self.quantities.values(drawn.mean, drawn.cov, drawn.noise), drawn.failed
+            low, high = percentiles(draws, level)
+            if method == "basic":
+                low, high = basic(draws, self.values(), level)
+        index = pd.Index(self.quantities.names, name="quantity")
+        found = pd.DataFrame({"low": low, "high": high}, index=index)
+        found.attrs |= {"method": method, "level": level, "failed": failed}
+        return found
+
+    def redrawn(self, replications: int = REPLICATIONS, random_seed: int = 0) -> Drawn:
+        """Estimates from data drawn from this fit."""
+        return bootstrap(
+            self.stats, self.estimate, self.method, self.noise_sd, replications, random_seed
+        )
+
+    def tasks(
+        self,
+        level: float | None = None,
+        uncertainty: str = "mean",
+        *,
+        random_seed: int = 0,
+        replications: int = 200,
+    ) -> DataFrame:
+        """Every task's coefficients given its data.
+
+        Parameters
+        ----------
+        level : float, optional
+            Of the intervals; that of the fit where None.
+        uncertainty : str
+            ``"mean"``: that of mu is included, exactly; ``"bootstrap"``: that of Sigma and the
+            noise, too; ``"none"``: as if the prior were known.
+        random_seed, replications : int
+            Of the bootstrap.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for every task and feature; columns estimate, sd, low, high, and conditional,
+            which is true where the estimated Sigma is singular and its uncertainty not included:
+            such intervals are too short.
+        """
+        one_of("uncertainty", uncertainty, ("mean", "bootstrap", "none"))
+        level = checked_level(self.level if level is None else level)
+        gram, moment = self.stats.gram, self.stats.moment
+        found = self.moments(gram, moment, uncertainty != "none")
+        if uncertainty == "bootstrap":
+            found = around(found.mean, self.redrawn(replications, random_seed), gram, moment)
+        labels = [str(one) for one in self.stats.task_labels]
+        conditional = self.conditional and uncertainty != "bootstrap"
+        return as_frame(labels, self.quantities.labels, found, level, conditional)
+
+    def moments(self, gram: Array, moment: Array, mean: bool = True) -> Moments:
+        """Of the coefficients of tasks with these statistics."""
+        if not self.estimate.usable:
+            raise InputError(f"this estimate is no prior: {self.estimate.status.advice}")
+        if self.estimate.noise_sd is None:
+            raise InputError("this estimate has no noise_sd (split does not need it)")
+        doubt = self.estimate.mean_cov if mean else None
+        return given_prior(self.prior, doubt, gram, moment, self.estimate.noise_sd)
+
+    def predict(
+        self,
+        new: object,
+        task: Hashable | None = None,
+        *,
+        given: object = None,
+        level: float | None = None,
+        rewards: bool = False,
+    ) -> DataFrame:
+        """Predict the mean rewards, or rewards, of rows.
+
+        Parameters
+        ----------
+        new : pandas.DataFrame or array_like, shape (rows, d)
+            A table with the columns that were fitted, or features. Where it has the column of the
+            tasks, each row is of the task named there; a label that was not there is a new task.
+        task : hashable, optional
+            The task of all rows, one of those that were fitted.
+        given : pandas.DataFrame, optional
+            Rows that a new task has of its own, with their rewards.
+        level : float, optional
+            Of the intervals; that of the fit where None.
+        rewards : bool
+            Whether to predict rewards, with their noise, instead of their means.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns mean, sd, low and high. The uncertainty of mu is included; that of Sigma is not.
+        """
+        level = checked_level(self.level if level is None else level)
+        if given is not None and task is not None:
+            raise InputError("given is of a new task, so task must not be named with it")
+        rows = asked_rows(self.design, new, task)
+        d = self.stats.dim
+        extra = own_sums(self.design, given) if given is not None else None
+        gram, moment = (np.zeros((d, d)), np.zeros(d)) if extra is None else extra
+        one = self.moments(np.array([gram]), np.array([moment]))
+        known = self.moments(self.stats.gram, self.stats.moment)
+        mean = np.concatenate([known.mean, one.mean])  # a new task is last: place -1
+        cov = np.concatenate([known.cov, one.cov])
+        where = np.full(len(rows.task), NEW) if given is not None else rows.task
+        centre = np.einsum("ri,ri->r", rows.features, mean[where])
+        variance = np.einsum("ri,rij,rj->r", rows.features, cov[where], rows.features)
+        if rewards:
+            variance = variance + float(self.estimate.noise_sd or 0.0) ** 2 / rows.weights
+        return predictions(centre, np.sqrt(np.maximum(variance, 0.0)), level, rows.labels)
+
+    def _shown(self) -> tuple[str, list[list[str]], list[str]]:
+        """Headline, table and lines below it."""
+        rows = "" if self.nobs is None else f", {self.nobs} rows"
+        title = f"The prior by {self.method} ({len(self.stats)} tasks{rows})"
+        below = []
+        if self.loglik is not None:
+            kind = "restricted log-likelihood" if self.method == "reml" else "log-likelihood"
+            below.append(
+                f"{kind} {self.loglik:.3f}, AIC {self.aic:.1f}, BIC {self.bic:.1f}, df {self.df}"
+            )
+        if not self.quantities.noisy and self.estimate.noise_sd is not None:
+            below.append(f"noise_sd {self.estimate.noise_sd:.6g}, given")
+        return title, summary_rows(self.summary(), self.level), below + self.notes
+
+    def __repr__(self) -> str:
+        title, rows, below = self._shown()
+        return text_of(title, rows, below)
+
+    def _repr_html_(self) -> str:
+        title, rows, below = self._shown()
+        return html_table(title, rows, "; ".join(below))

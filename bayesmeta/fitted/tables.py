@@ -1,0 +1,57 @@
+"""A fitted model's numbers as text and as tables, alike for a prior and a posterior."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesmeta.checks import Array
+from bayesmeta.display import in_middle, text_table, visible
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+WIDTH = 80
+"""Of a terminal."""
+NAME = 36
+"""Of a quantity's name."""
+
+
+def number(value: float, digits: int = 5) -> str:
+    """A number with so many digits, nothing where there is none."""
+    return f"{value:.{digits}g}" if np.isfinite(value) else ""
+
+
+def percent(part: float) -> str:
+    """A probability as the head of a column: 2.5%."""
+    return f"{100 * part:.4g}%"
+
+
+def summary_rows(summary: DataFrame, level: float) -> list[list[str]]:
+    """A summary as text, header first."""
+    heads = {"low": percent((1 - level) / 2), "high": percent((1 + level) / 2)}
+    digits = {"ess": 4, "rhat": 4}
+    columns = [str(one) for one in summary.columns]
+    rows = [["", *(heads.get(name, name) for name in columns), ""]]
+    for name, values in zip(summary.index, summary.to_numpy(dtype=float), strict=True):
+        cells = [number(v, digits.get(c, 5)) for v, c in zip(values, columns, strict=True)]
+        rows.append([in_middle(visible(name), NAME), *cells, ""])
+    return rows
+
+
+def text_of(title: str, rows: list[list[str]], below: list[str]) -> str:
+    """Headline, table and notes, each note a paragraph that fits a terminal."""
+    notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in below]
+    return "\n".join([title, text_table(rows), *notes])
+
+
+def predictions(mean: Array, sd: Array, level: float, index: Any) -> DataFrame:
+    """Means with normal intervals."""
+    import pandas as pd
+    from scipy.stats import norm
+
+    half = float(norm.isf((1 - level) / 2)) * sd
+    columns = {"mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
+    return pd.DataFrame(columns, index=index)

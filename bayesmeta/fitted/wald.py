@@ -1,0 +1,180 @@
+"""Wald intervals: standard errors by the expected information, on scales that are nearly normal."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bayesmeta.checks import Array
+from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.fitted.quantities import Quantities
+from bayesmeta.gaussian import lower_root
+from bayesmeta.statistics import TaskStatistics
+
+SETTLED = (Status.OK, Status.GIVEN)
+"""Where a standard error of a covariance means something."""
+
+
+class Weights(NamedTuple):
+    """W_j = A'Omega^-1 A of every task and their inverse sum C; S_j = A'Omega^-2 A; what the noise
+    alone leaves of the traces of Omega^-2."""
+
+    w: Array
+    c: Array
+    s: Array
+    trace: float
+
+
+def weights_of(stats: TaskStatistics, cov: Array, variance: float) -> Weights:
+    """Those at a covariance and a noise variance."""
+    root = lower_root(cov)
+    inner = np.eye(len(cov)) + root.T @ stats.gram @ root / variance
+    half = np.linalg.solve(inner, root.T @ stats.gram)
+    w = (stats.gram - np.swapaxes(stats.gram, 1, 2) @ root @ half / variance) / variance
+    w = (w + np.swapaxes(w, 1, 2)) / 2
+    s = (w - w @ cov @ w) / variance
+    total = w.sum(axis=0)
+    units = np.sqrt(np.diag(total))
+    c = np.linalg.inv(total / np.outer(units, units)) / np.outer(units, units)
+    rows = 0.0 if stats.count is None else float(stats.count.sum())
+    once = (rows - float(np.sum(cov * total))) / variance
+    return Weights(w, c, s, (once - float(np.sum(cov * s.sum(axis=0)))) / variance)
+
+
+def information(stats: TaskStatistics, cov: Array, variance: float, restricted: bool) -> Array:
+    """Expected information of the lower triangle of Sigma, row by row, and of sigma^2.
+
+    Half the traces of P dOmega P dOmega, where P is Omega^-1 or, restricted, Omega^-1 less what
+    estimating the mean takes: Omega^-1 X C X'Omega^-1.
+    """
+    w, c, s, trace = weights_of(stats, cov, variance)
+    d = len(cov)
+    both = _kronecker(w, w)
+    square, mixed = both, s.sum(axis=0)
+    if restricted:
+        wcw, total = w @ c @ w, s.sum(axis=0)
+        cross = _kronecker(w, wcw)
+        square = both - cross - _kronecker(wcw, w) + both @ np.kron(c, c) @ both
+        scw = (s @ c @ w).sum(axis=0)
+        mixed = total - scw - scw.T + (w @ (c @ total @ c) @ w).sum(axis=0)
+        third = ((s - w @ cov @ s) / variance).sum(axis=0)
+        trace += float(np.trace(c @ total @ c @ total) - 2 * np.trace(c @ third))
+    twice = _duplication(d)
+    p = twice.shape[1]
+    out = np.empty((p + 1, p + 1))
+    out[:p, :p] = twice.T @ square @ twice / 2
+    out[:p, p] = out[p, :p] = twice.T @ mixed.ravel() / 2
+    out[p, p] = trace / 2
+    return out
+
+
+def errors(
+    stats: TaskStatistics, estimate: PriorEstimate, quantities: Quantities, restricted: bool | None
+) -> Array:
+    """Standard errors of all quantities; NaN where there is none.
+
+    ``restricted`` None: by another method than likelihood, which has errors of the entries of Sigma
+    but not how these hang together, so none of correlations.
+    """
+    cov, noise = estimate.prior.cov, estimate.noise_sd
+    sd = np.sqrt(np.maximum(np.diag(cov), 0.0))
+    mean = estimate.mean_sd if estimate.mean_sd is not None else np.full(len(sd), np.nan)
+    nan = np.full(len(quantities.pairs), np.nan)
+    if restricted is None or noise is None:
+        rest = [_of_sd(estimate, sd)[list(quantities.vary)], nan]
+        return np.concatenate([mean, *rest, [np.nan] * quantities.noisy])
+    spread = _covariance(stats, cov, noise**2, restricted, quantities)
+    slopes = _slopes(cov, noise, quantities)
+    found = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, spread, slopes), 0.0))
+    if estimate.status not in SETTLED:
+        found[: len(found) - quantities.noisy] = np.nan
+    return np.concatenate([mean, found])
+
+
+def interval(
+    values: Array, error: Array, quantities: Quantities, level: float
+) -> tuple[Array, Array]:
+    """Means as they are, sd and noise on the log scale, correlations by Fisher's z."""
+    from scipy.stats import norm
+
+    z = float(norm.isf((1 - level) / 2))
+    kinds = np.array([kind for kind, _ in quantities.places])
+    low, high = values - z * error, values + z * error
+    with np.errstate(divide="ignore", invalid="ignore"):
+        positive = np.isin(kinds, ("sd", "sigma"))
+        factor = np.exp(z * error / values)
+        low, high = (
+            np.where(positive, values / factor, low),
+            np.where(positive, values * factor, high),
+        )
+        between = kinds == "corr"
+        middle, half = np.arctanh(values * between), z * error / (1 - (values * between) ** 2)
+    low = np.where(between, np.tanh(middle - half), low)
+    return low, np.where(between, np.tanh(middle + half), high)
+
+
+def _covariance(
+    stats: TaskStatistics, cov: Array, variance: float, restricted: bool, quantities: Quantities
+) -> Array:
+    """The inverse information of the entries of Sigma that are estimated and of the noise, in the
+    places of all; NaN where the data do not determine them."""
+    info = information(stats, cov, variance, restricted)
+    rows, columns = np.tril_indices(len(cov))
+    free = np.isin(rows, quantities.vary) & np.isin(columns, quantities.vary)
+    kept = np.flatnonzero(np.append(free, quantities.noisy))
+    part = info[np.ix_(kept, kept)]
+    units = np.sqrt(np.maximum(np.diag(part), 0.0))
+    out = np.zeros_like(info)
+    if units.min() <= 0:
+        out[np.ix_(kept, kept)] = np.nan
+        return out
+    scaled = part / np.outer(units, units)
+    values = np.linalg.eigvalsh(scaled)
+    inverse = np.linalg.inv(scaled) if values[0] > 1e-9 else np.full_like(scaled, np.nan)
+    out[np.ix_(kept, kept)] = inverse / np.outer(units, units)
+    return out
+
+
+def _slopes(cov: Array, noise: float, quantities: Quantities) -> Array:
+    """Of standard deviations, correlations and the noise by the triangle of Sigma and sigma^2."""
+    rows, columns = np.tril_indices(len(cov))
+    place = {(int(i), int(j)): k for k, (i, j) in enumerate(zip(rows, columns, strict=True))}
+    out = np.zeros((len(quantities.vary) + len(quantities.pairs) + quantities.noisy, len(rows) + 1))
+    sd = np.sqrt(np.maximum(np.diag(cov), 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for k, i in enumerate(quantities.vary):
+            out[k, place[i, i]] = 0.5 / sd[i]
+        for k, (i, j) in enumerate(quantities.pairs, len(quantities.vary)):
+            out[k, place[i, j]] = 1 / (sd[i] * sd[j])
+            for one in (i, j):
+                out[k, place[one, one]] = -cov[i, j] / (2 * sd[i] * sd[j] * cov[one, one])
+    if quantities.noisy:
+        out[-1, -1] = 0.5 / noise
+    return np.where(np.isfinite(out), out, 0.0)
+
+
+def _of_sd(estimate: PriorEstimate, sd: Array) -> Array:
+    """Errors of standard deviations from those of variances."""
+    if estimate.cov_sd is None:
+        return np.full(len(sd), np.nan)
+    variances = np.diag(estimate.cov_sd)
+    out = np.full(len(sd), np.nan)
+    out[sd > 0] = variances[sd > 0] / (2 * sd[sd > 0])
+    return out
+
+
+def _kronecker(left: Array, right: Array) -> Array:
+    """The sum over tasks of Kronecker products."""
+    d = left.shape[1]
+    flat = left.reshape(len(left), -1).T @ right.reshape(len(right), -1)
+    return flat.reshape(d, d, d, d).transpose(0, 2, 1, 3).reshape(d * d, d * d)
+
+
+def _duplication(d: int) -> Array:
+    """Entries of a symmetric matrix by those of its lower triangle."""
+    rows, columns = np.tril_indices(d)
+    out = np.zeros((d, d, len(rows)))
+    out[rows, columns, np.arange(len(rows))] = 1.0
+    out[columns, rows, np.arange(len(rows))] = 1.0
+    return out.reshape(d * d, len(rows))

@@ -1,0 +1,60 @@
+"""``bayesmeta fit``: intervals, order of pictures, marks of singular fits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.helpers import SLEEP_COLUMNS as COLUMNS
+from tests.helpers import run
+
+
+def test_profile_ends_are_in_the_json(sleep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As lme4 has them, with their method and level."""
+    assert run("fit", str(sleep), *COLUMNS, "--confint", "profile", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    ends = {one["quantity"]: (one["low"], one["high"]) for one in found["intervals"]}
+    np.testing.assert_allclose(ends["sd[Days]"], (3.801, 8.753), atol=1e-3)
+    assert {(one["method"], one["level"]) for one in found["intervals"]} == {("profile", 0.95)}
+    assert found["aic"] == pytest.approx(1755.628, abs=1e-3) and found["conditional"] is False
+
+
+def test_tables_fit_80_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Five features with long names: names are cut in their middle, numbers are whole, and a
+    singular fit has its stars."""
+    rng = np.random.default_rng(0)
+    names = [f"temperature_of_the_room_in_winter_{i}" for i in range(5)]
+    frame = pd.DataFrame(1e-4 * rng.standard_normal((120, 5)), columns=names)
+    frame["y"], frame["t"] = rng.standard_normal(120), np.arange(12).repeat(10)
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    columns = ["--task", "t", "--reward", "y", "--features", ",".join(names)]
+    plot = tmp_path / "t.png"
+    assert run("fit", str(path), *columns, "--plot", str(plot), "--sort", names[1]) == 0
+    shown = capsys.readouterr().out
+    text = [line for line in shown.split("\n") if "wrote" not in line]
+    assert max(map(len, text)) <= 80
+    assert "_4" in shown and "* conditional on a singular covariance" in shown
+    assert not any(line.rstrip().endswith("…") for line in text) and plot.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--level", "2"], "level must be below 1"),
+        (["--confint", "magic"], "invalid choice"),
+        (["--plot", "p.png", "--sort", "Weeks"], "Weeks"),
+        (["--method", "moment", "--confint", "profile"], "profile intervals are of ml and reml"),
+    ],
+)
+def test_bad_options(
+    arguments: list[str], word: str, sleep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, exit code 2."""
+    assert run("fit", str(sleep), *COLUMNS, *arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" and word in shown.err and shown.err.count("\n") == 1

