@@ -34,7 +34,7 @@ def of_varying(prior: Prior, differs: NDArray[np.bool_]) -> Prior:
 def draw_prior(
     prior: Prior, differs: NDArray[np.bool_], rng: np.random.Generator, draws: int
 ) -> tuple[Array, Array, Array]:
-    """Means (draws, d), lower roots (draws, r, r) of covariances of what differs, noise (draws,)."""
+    """Means (draws, d), lower roots (draws, r, r) of what differs, noise (draws,)."""
     own, roots, noise = of_varying(prior, differs).draw(rng, draws)
     if differs.all():
         return own, roots, noise

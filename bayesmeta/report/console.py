@@ -44,11 +44,14 @@ def rendered(show: Callable[[Console], None], plain_width: int | None = None) ->
 
 
 def label(text: object, most: int = 24) -> Text:
-    """A label as it is, neither markup nor a name of an emoji, cut to ``most`` characters."""
+    """A label as it is, neither markup nor a name of an emoji, cut in the middle to ``most``
+    characters: long names often differ at their ends."""
     from rich.text import Text
 
     shown = visible(text)
-    return Text(shown if len(shown) <= most else f"{shown[: most - 1]}…")
+    if len(shown) > most:
+        shown = f"{shown[: most // 2]}…{shown[len(shown) - (most - 1) // 2 :]}"
+    return Text(shown)
 
 
 def number(value: float | None, digits: int = 6) -> str:
