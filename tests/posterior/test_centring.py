@@ -108,9 +108,9 @@ def test_years_and_days_give_the_same_posterior_of_slopes(method: str) -> None:
         error = np.hypot(float(azs.mcse(one)), float(azs.mcse(other)))
         assert abs(float(one.mean() - other.mean())) < 4 * error
     sds = [tree["prior"].to_dataset()["sd"].mean(["chain", "draw"]).values for tree in trees]
-    assert sds[0][1] == pytest.approx(sds[1][1], rel=1e-6)
+    assert sds[0][1] == pytest.approx(sds[1][1], rel=0.15)  # other draws of the same prior
     assert sds[1][0] > 100 * sds[0][0]
-    assert (sds[1][0]) == pytest.approx(2000 * sds[1][1], rel=0.1)
+    assert sds[1][0] == pytest.approx(2000 * sds[1][1], rel=0.1)
 
 
 @pytest.mark.slow

@@ -27,12 +27,12 @@ PRIOR = bm.LKJ(0.0, 3.0, [1.0, 99.0, 2.0])
 
 def test_the_density_is_that_of_an_embedded_covariance() -> None:
     """All ways to write the model agree at a point, up to a constant of each."""
-    import pymc as pm
+    from pytensor.compile.mode import Mode
 
-    found = []
+    plain, found = Mode(linker="py", optimizer="fast_compile"), []
     for kind in ("fused", "collapsed"):
         model = model_of(check_problem(tasks(), 0.5, PRIOR, kind))
-        density = model.compile_logp()
+        density = model.compile_logp(mode=plain)
         rng = np.random.default_rng(0)
         points = [
             {
@@ -42,10 +42,7 @@ def test_the_density_is_that_of_an_embedded_covariance() -> None:
             for _ in range(3)
         ]
         found.append([float(density(point)) for point in points])
-        with model:
-            assert model["Sigma"].eval().shape == (2, 2)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
-    assert pm is not None
 
 
 def test_the_likelihood_is_that_of_the_rows() -> None:
