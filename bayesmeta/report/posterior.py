@@ -182,14 +182,20 @@ def print_posterior(
     """Tables of the posterior and of the tasks, then whether the draws can be trusted."""
     posterior = tree["posterior"].to_dataset()
     tasks, features = _task_estimates(tree), [str(name) for name in posterior["feature"].values]
-    rows: list[list[str | Text]] = [
+    found = summary_rows(tree)
+    numbers = [
         [
-            label(row.quantity, 30),
             *(f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)),
             f"{row.ess:.0f}",
             f"{row.rhat:.3f}",
         ]
-        for row in summary_rows(tree)
+        for row in found
+    ]
+    # names are shortened, numbers never
+    taken = sum(max(5, *map(len, column)) + 2 for column in zip(*numbers, strict=True))
+    most = max(12, min(40, console.width - taken - 3))
+    rows: list[list[str | Text]] = [
+        [label(row.quantity, most), *own] for row, own in zip(found, numbers, strict=True)
     ]
     drawn = f"{posterior.sizes['chain']} chains of {posterior.sizes['draw']} draws"
     title = f"The prior of {len(tasks)} tasks, its posterior ({drawn})"
