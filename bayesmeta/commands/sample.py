@@ -96,6 +96,14 @@ def add(commands: Subparsers) -> None:
         metavar="P",
         help="nearer 1 where draws diverge (%(default)s)",
     )
+    sample.add_argument(
+        "--no-centre",
+        dest="centre",
+        action="store_const",
+        const=False,
+        help="do not take features about their means; with an intercept they are, so that their "
+        "origin does not matter, and the prior of the intercept is of the level there",
+    )
     prior = sample.add_argument_group("the prior, in the units of the data")
     for name, text in _PRIOR.items():
         told = "2" if name == "eta" else "from the data"
@@ -142,7 +150,7 @@ def _sample(options: argparse.Namespace) -> int:
             )
         prior = _prior(stats, noise, options)
         places = _places(options)
-        notes = _notes(stats, noise, prior)
+        notes = _notes(stats, noise, prior, options.centre)
         say_notes(design)
         if notes.conflict:
             print(f"bayesmeta: {visible(notes.conflict)}", file=sys.stderr)
@@ -150,7 +158,13 @@ def _sample(options: argparse.Namespace) -> int:
             stats,
             noise,
             prior,
-            settings | {"method": options.method, "progressbar": not options.json},
+            settings
+            | {
+                "method": options.method,
+                "centre": options.centre,
+                "rows": design.rows,
+                "progressbar": not options.json,
+            },
         )
         text = (_json if options.json else _tables)(tree, places, notes)
     _write(tree, places, text)
@@ -176,7 +190,7 @@ def _prior(stats: TaskStatistics, noise: float | None, options: argparse.Namespa
         given[field] = numbers[0] if len(numbers) == 1 else numbers
     if noise is not None and "noise_scale" in given:
         raise InputError("--prior-noise-scale is for an unknown noise; --noise-sd says it")
-    return replace(default_prior(stats, noise), **given) if given else None
+    return replace(default_prior(stats, noise, options.centre), **given) if given else None
 
 
 def _places(options: argparse.Namespace) -> Places:
@@ -199,11 +213,16 @@ def _places(options: argparse.Namespace) -> Places:
     return Places(draws, page, plot, [path.name for path in (draws, page) if path.exists()])
 
 
-def _notes(stats: TaskStatistics, noise: float | None, prior: LKJ | None) -> Notes:
+def _notes(
+    stats: TaskStatistics, noise: float | None, prior: LKJ | None, centre: bool | None
+) -> Notes:
     """A prior that contradicts the data, few tasks, data that more draws would not help."""
+    from bayesmeta.posterior.centring import centring_of
     from bayesmeta.posterior.priors import at_odds
 
-    found = at_odds(stats, noise, prior.settled(stats.dim)) if prior else ()
+    centring = centring_of(stats, centre)
+    inside = stats if centring is None else centring.inside(stats)
+    found = at_odds(inside, noise, prior.settled(stats.dim)) if prior else ()
     conflict = few = ""
     if found:
         conflict = (

@@ -77,7 +77,8 @@ def fit(
         from bayesmeta.fitted.posterior import FittedPosterior
         from bayesmeta.posterior.sampling import sample_posterior
 
-        return FittedPosterior(design, sample_posterior(design.stats, noise, **given), level)
+        tree = sample_posterior(design.stats, noise, **({"rows": design.rows} | given))
+        return FittedPosterior(design, tree, level)
     found = fit_prior(design.stats, noise, method, **given)
     return FittedPrior(design, found, method, noise, level)
 

@@ -31,6 +31,9 @@ def example_tree() -> xr.DataTree:
         {
             "posterior": xr.Dataset(draws, {"chain": range(4), "draw": range(500), **names}),
             "sample_stats": xr.Dataset({"diverging": (sampled, np.zeros((4, 500), dtype=bool))}),
-            "observed_data": xr.Dataset(data, {"task": [1, 2, 3], **names}, {"noise_sd": 1.0}),
+            "constant_data": xr.Dataset(data, {"task": [1, 2, 3], **names}, {"noise_sd": 1.0}),
+            "observed_data": xr.Dataset(
+                {"moment": data["moment"]}, {"task": [1, 2, 3], "feature": ["x1"]}
+            ),
         }
     )

@@ -181,11 +181,14 @@ def draw_laplace(
     proposals: int | None = None,
     pilot: bool = False,
 ) -> Resampled | None:
-    """Draws among as many proposals, unless another number is given; None where no mode is found.
+    """Draws among as many proposals, unless another number is given; None where no mode is found,
+    or some coefficients are the same in all tasks.
 
     ``start`` is a (mu, Sigma) to look for the mode from, too. With ``pilot``, no draws, and what
     the first proposals say, where these are hopeless.
     """
+    if problem.stats.varying is not None:  # B would be of another size than mu
+        return None
     try:
         target = Coordinates(problem)
     except (InputError, np.linalg.LinAlgError):  # the tasks do not span all features
@@ -263,6 +266,7 @@ def _variables(target: Coordinates, frame: Frame, z: Array) -> dict[str, Array]:
     """mu, Sigma, sd, corr, and sigma where it is estimated."""
     at = target.split(frame.points(z))
     sd = np.sqrt(np.diagonal(at.cov, axis1=1, axis2=2))
-    corr = at.cov / (sd[:, :, None] * sd[:, None, :])
+    rows, columns = np.tril_indices(target.dim, -1)
+    corr = at.cov[:, rows, columns] / (sd[:, rows] * sd[:, columns])
     found = {"mu": at.mean, "Sigma": np.array(at.cov), "sd": sd, "corr": corr}
     return found | ({"sigma": at.noise_sd} if target.noise_free else {})

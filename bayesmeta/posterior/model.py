@@ -33,6 +33,7 @@ from bayesmeta.posterior.priors import (
     default_prior,
     warn_if_at_odds,
 )
+from bayesmeta.posterior.varying import of_varying, refuse_conjugate
 from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
@@ -80,12 +81,13 @@ def check_problem(
             )
         )
     check_moderate(stats, noise_sd)
-    chosen = default_prior(stats, noise_sd) if prior is None else prior
+    chosen = default_prior(stats, noise_sd, centre=False) if prior is None else prior
     if not isinstance(chosen, (LKJ, InverseWishart, KnownCovariance)):
         raise InputError(
             f"prior must be LKJ, InverseWishart or KnownCovariance, got {type(prior).__name__}"
         )
     settled = chosen.settled(stats.dim)
+    refuse_conjugate(settled, stats.differs)
     if prior is not None:
         warn_if_at_odds(stats, noise_sd, settled)
     return Problem(stats, noise_sd, settled, kind)
@@ -110,9 +112,12 @@ def data_of(problem: Problem) -> dict[str, Any]:
         values["noise_scale"] = np.asarray(prior.noise_scale)
     else:
         values["noise_sd"] = np.asarray(noise_sd)
-    values |= _numbers_of(prior)
-    if not isinstance(prior, KnownCovariance):
-        values |= triangle(stats.dim)
+    values |= _numbers_of(of_varying(prior, stats.differs))
+    values |= triangle(int(stats.differs.sum()))
+    if stats.varying is not None:  # a mean for all features, and where the varying ones are
+        values |= {"mean": prior.mean, "selection": np.eye(stats.dim)[:, stats.differs]}
+        if not isinstance(prior, InverseWishart):
+            values["mean_sd"] = prior.mean_sd
     return {
         name: np.array(value, dtype="int32" if name in ("rows", "columns") else float)
         for name, value in values.items()
@@ -147,12 +152,18 @@ def _numbers_of(prior: Prior) -> dict[str, Any]:
     return {"mean": prior.mean, "mean_sd": prior.mean_sd, "known_root": known}
 
 
+def spread_dims(stats: TaskStatistics) -> tuple[str, str]:
+    """The dimensions of Sigma: all features, or those whose coefficients differ between tasks."""
+    return ("feature", "feature_bis") if stats.varying is None else ("varying", "varying_bis")
+
+
 def coords_of(problem: Problem) -> dict[str, Any]:
-    """Labels of features, of pairs of them, and of tasks where the model has their thetas."""
+    """Labels of features, of those that vary, of pairs of these, and of tasks where the model has
+    their thetas."""
     names = problem.stats.feature_labels
-    coords: dict[str, Any] = {"feature": names, "feature_bis": names}
-    if not isinstance(problem.prior, KnownCovariance):
-        coords["pair"] = [f"{names[i]}, {names[j]}" for i in range(len(names)) for j in range(i)]
+    own = [name for name, one in zip(names, problem.stats.differs, strict=True) if one]
+    coords: dict[str, Any] = {"feature": names} | dict.fromkeys(spread_dims(problem.stats), own)
+    coords["pair"] = [f"{own[i]}, {own[j]}" for i in range(len(own)) for j in range(i)]
     if problem.kind in ("noncentred", "centred"):
         coords["task"] = problem.stats.task_labels
     return coords
@@ -173,14 +184,17 @@ def build_model(
     noise_sd
         The noise (sigma) of a reward; None: ``sigma`` is a variable of the model.
     prior
-        What is believed of (mu, Sigma) before the data; None: ``default_prior``.
+        What is believed of (mu, Sigma) before the data; None: ``default_prior`` with
+        ``centre=False``.
     kind
         How the model is written: "fused", "collapsed", "noncentred" or "centred".
 
     Returns
     -------
     pymc.Model
-        Variables ``mu``, ``Sigma``, ``sd``, ``corr``, and ``theta`` where it is not integrated out.
+        Variables ``mu``, ``Sigma``, ``sd``, ``corr`` (one entry a pair of features), and ``theta``
+        where it is not integrated out, all in the coordinates of the features as they are. Where
+        some coefficients are the same in all tasks, ``Sigma`` and the others are of the rest.
 
     Examples
     --------
@@ -199,7 +213,7 @@ def model_of(problem: Problem) -> pm.Model:
 
     with pm.Model(coords=coords_of(problem)) as model:
         data = {name: pm.Data(name, value) for name, value in data_of(problem).items()}
-        mean, root = _mean_and_root(problem.prior, data)
+        mean, root = _mean_and_root(problem, data)
         if problem.noise_sd is None:
             sigma = pm.HalfNormal("sigma", data["noise_scale"])
         else:
@@ -236,8 +250,9 @@ def _log_likelihood(
     return -0.5 * (steps * pt.log(2 * np.pi * sigma**2) + squares / sigma**2)
 
 
-def _mean_and_root(prior: Prior, data: dict[str, Any]) -> tuple[Any, Any]:
-    """mu and a lower root of Sigma; adds ``Sigma``, ``sd`` and ``corr`` to the model.
+def _mean_and_root(problem: Problem, data: dict[str, Any]) -> tuple[Any, Any]:
+    """mu and a lower root of Sigma, zero where features do not vary; adds ``Sigma``, ``sd``
+    and ``corr`` to the model.
 
     The LKJ prior is written with *signed* spreads z_i ~ N(0, scale_i^2), of which the standard
     deviations are |z_i|: Sigma = diag(z) R diag(z) has the prior of D R D, since LKJ does not
@@ -250,9 +265,10 @@ def _mean_and_root(prior: Prior, data: dict[str, Any]) -> tuple[Any, Any]:
 
     from bayesmeta.posterior.bartlett import inverse_root
 
+    prior, (own, other) = problem.prior, spread_dims(problem.stats)
     if isinstance(prior, LKJ):
         mean = pm.Normal("mu", data["mean"], data["mean_sd"], dims="feature")
-        spread = pm.Normal("spread", 0.0, data["scale"], dims="feature")
+        spread = pm.Normal("spread", 0.0, data["scale"], dims=own)
         half = pm.Beta("partial", data["beta"], data["beta"], dims="pair")
         root = spread[:, None] * _correlation_root(half, data)
     elif isinstance(prior, InverseWishart):
@@ -269,10 +285,17 @@ def _mean_and_root(prior: Prior, data: dict[str, Any]) -> tuple[Any, Any]:
         root = data["known_root"]
     cov = root @ root.T
     sd = pt.sqrt(pt.diagonal(cov))
-    pm.Deterministic("Sigma", cov, dims=("feature", "feature_bis"))
-    pm.Deterministic("sd", sd, dims="feature")
-    pm.Deterministic("corr", cov / (sd[:, None] * sd[None, :]), dims=("feature", "feature_bis"))
-    return mean, root
+    rows, columns = data["rows"], data["columns"]
+    pm.Deterministic("Sigma", cov, dims=(own, other))
+    pm.Deterministic("sd", sd, dims=own)
+    pm.Deterministic("corr", cov[rows, columns] / (sd[rows] * sd[columns]), dims="pair")
+    return mean, root if problem.stats.varying is None else _embedded(root, data["selection"])
+
+
+def _embedded(root: Any, selection: Any) -> Any:
+    """E L E', by sums: products of matrices call BLAS, which takes long to compile."""
+    tall = (selection[:, :, None] * root[None, :, :]).sum(axis=1)
+    return (tall[:, None, :] * selection[None, :, :]).sum(axis=2)
 
 
 def _below(entries: Any, data: dict[str, Any]) -> Any:

@@ -5,92 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError, one_of, renamed, whole
-from bayesmeta.kernels.collapsed import Priors, Tasks, tasks_given_priors
-from bayesmeta.posterior.diagnostics import group_of
-from bayesmeta.posterior.model import Problem
+from bayesmeta.kernels.collapsed import Priors, tasks_given_priors
+from bayesmeta.posterior.tree import Read, read, task_sums
 
 if TYPE_CHECKING:
     import xarray as xr
 
-PRIOR_DRAWS = 1000
-"""Draws in the group ``prior``."""
 _BLOCK = 2**22
 """Normals that ``add_theta`` draws at a time."""
-
-
-def _values(tree: xr.DataTree, group: str = "posterior") -> tuple[Array, Array, Array, Any]:
-    """Draws of means (s, d), lower roots (s, d, d), noise (s,), and the shape (chains, draws)."""
-    posterior = group_of(tree, group, "mu", "Sigma")
-    shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    mu = posterior["mu"].transpose("chain", "draw", "feature").values
-    cov = posterior["Sigma"].transpose("chain", "draw", "feature", "feature_bis").values
-    d = mu.shape[-1]
-    values, vectors = np.linalg.eigh(cov.reshape(-1, d, d))
-    square = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    upper = np.linalg.qr(square.transpose(0, 2, 1))[1]
-    roots = upper.transpose(0, 2, 1)  # lower, up to the signs of its columns
-    if "sigma" in posterior:
-        noise = posterior["sigma"].values.reshape(-1)
-    else:
-        known = group_of(tree, "observed_data").attrs.get("noise_sd")
-        if known is None:
-            raise InputError(f"the tree has no noise_sd, and {group} no sigma; draw the tree anew")
-        noise = np.full(shape[0] * shape[1], float(known))
-    return mu.reshape(-1, d), np.ascontiguousarray(roots), noise, shape
-
-
-def _given(tree: xr.DataTree) -> Tasks:
-    """Gram, moment, energy and count of the tasks a tree was fitted to."""
-    data = group_of(tree, "observed_data", "gram", "moment")
-    n = data.sizes["task"]
-    energy = data["energy"].values if "energy" in data else np.zeros(n)
-    count = data["count"].values if "count" in data else np.zeros(n)
-    gram = np.ascontiguousarray(data["gram"].values)
-    return Tasks(gram, np.ascontiguousarray(data["moment"].values), energy, count)
-
-
-def observed(tree: xr.DataTree, problem: Problem) -> xr.DataTree:
-    """Keep the data with the draws."""
-    import xarray as xr
-
-    stats = problem.stats
-    data: dict[str, Any] = {
-        "gram": (("task", "feature", "feature_bis"), stats.gram),
-        "moment": (("task", "feature"), stats.moment),
-    }
-    if stats.count is not None:
-        data["count"] = ("task", stats.count)
-    if stats.energy is not None:
-        data["energy"] = ("task", stats.energy)
-    names = stats.feature_labels
-    coords = {"task": stats.task_labels, "feature": names, "feature_bis": names}
-    attrs = {} if problem.noise_sd is None else {"noise_sd": float(problem.noise_sd)}
-    tree["observed_data"] = xr.DataTree(xr.Dataset(data, coords=coords, attrs=attrs))
-    return tree
-
-
-def add_prior(tree: xr.DataTree, problem: Problem, rng: np.random.Generator) -> xr.DataTree:
-    """Draws of (mu, Sigma, sigma) before the data."""
-    import xarray as xr
-
-    means, roots, noise = problem.prior.draw(rng, PRIOR_DRAWS)
-    cov = roots @ roots.transpose(0, 2, 1)
-    sd = np.sqrt(np.diagonal(cov, axis1=1, axis2=2))
-    square = ("chain", "draw", "feature", "feature_bis")
-    data: dict[str, Any] = {
-        "mu": (square[:3], means[None]),
-        "Sigma": (square, cov[None]),
-        "sd": (square[:3], sd[None]),
-        "corr": (square, (cov / (sd[:, :, None] * sd[:, None, :]))[None]),
-    }
-    if problem.noise_sd is None:
-        data["sigma"] = (square[:2], noise[None])
-    names = problem.stats.feature_labels
-    coords = {"chain": [0], "draw": np.arange(PRIOR_DRAWS), "feature": names, "feature_bis": names}
-    tree["prior"] = xr.DataTree(xr.Dataset(data, coords=coords))
-    return tree
+MOMENTS = 200
+"""Predictions of all moments, unless another number is asked for."""
 
 
 @renamed(seed="random_seed")
@@ -121,22 +48,37 @@ def add_theta(tree: xr.DataTree, random_seed: int = 0) -> xr.DataTree:
     """
     import xarray as xr
 
-    rng = np.random.default_rng(np.random.SeedSequence([random_seed, 3]))
-    mean, root, noise, shape = _values(tree)
-    data = _given(tree)
-    n, d = data[1].shape
-    theta = np.empty((len(mean), n, d))
-    step = max(1, _BLOCK // (n * d))
-    for first in range(0, len(mean), step):
-        here = slice(first, first + step)
-        normals = rng.standard_normal(theta[here].shape)
-        priors = Priors(mean[here], root[here], noise[here])
-        tasks_given_priors(data, priors, normals, theta[here], np.empty((0, n)))
+    found = read(tree)
+    theta = _thetas(found, random_seed)
+    shape = *found.shape, *theta.shape[1:]
     posterior = tree["posterior"].to_dataset()
-    posterior["theta"] = (("chain", "draw", "task", "feature"), theta.reshape(*shape, n, d))
-    posterior = posterior.assign_coords(task=tree["observed_data"]["task"])
+    posterior["theta"] = (("chain", "draw", "task", "feature"), theta.reshape(shape))
+    posterior = posterior.assign_coords(task=task_sums(tree)["task"])
     tree["posterior"] = xr.DataTree(posterior)
     return tree
+
+
+def _thetas(found: Read, seed: int) -> Array:
+    """A draw of every task's theta for every prior, (s, n, d)."""
+    rng = np.random.default_rng(np.random.SeedSequence([seed, 3]))
+    n, d = found.tasks.moment.shape
+    theta = np.empty((len(found.means), n, d))
+    step = max(1, _BLOCK // (n * d))
+    for first in range(0, len(theta), step):
+        here = slice(first, first + step)
+        normals = rng.standard_normal(theta[here].shape)
+        priors = Priors(found.means[here], found.roots[here], found.noise_sds[here])
+        tasks_given_priors(found.tasks, priors, normals, theta[here], np.empty((0, n)))
+    return found.outside(theta)
+
+
+def _own_thetas(tree: xr.DataTree, found: Read) -> Array:
+    """Those of the tree, or the same draws whenever they are made: what is computed from them, the
+    likelihoods and the predictions of rows, has to be of the same ones."""
+    if "theta" in tree["posterior"]:
+        kept = tree["posterior"]["theta"].transpose("chain", "draw", "task", "feature").values
+        return kept.reshape(-1, *kept.shape[2:])
+    return _thetas(found, 0)
 
 
 def task_means(tree: xr.DataTree, draws: int = 200) -> tuple[Array, Array]:
@@ -147,29 +89,38 @@ def task_means(tree: xr.DataTree, draws: int = 200) -> tuple[Array, Array]:
     """
     from bayesmeta.gaussian import GaussianPrior
 
-    mean, root, noise, _ = _values(tree)
-    gram, moment, _, _ = _given(tree)
+    found = read(tree)
+    mean, root, noise = found.means, found.roots, found.noise_sds
+    gram, moment = found.tasks.gram, found.tasks.moment
     kept = np.unique(np.linspace(0, len(mean) - 1, draws).round().astype(int))
     middle = mean[kept].mean(axis=0)  # everything relative to it: a large level costs no digits
     moved = moment - gram @ middle
-    centres, spread = np.zeros((len(kept), *moment.shape)), np.zeros_like(moment)
+    centres, spread = np.zeros((len(kept), *moment.shape)), np.zeros((*moment.shape, len(middle)))
     for i, k in enumerate(kept):
         prior = GaussianPrior(mean[k] - middle, root[k] @ root[k].T)
         centres[i], cov = prior.trusted_posterior(gram, moved, float(noise[k]))
-        spread += np.diagonal(cov, axis1=1, axis2=2) / len(kept)
-    return middle + centres.mean(axis=0), np.sqrt(spread + centres.var(axis=0))
+        spread += cov / len(kept)
+    if found.centring is not None:
+        spread = found.centring.cov_outside(spread)
+    centres = found.outside(centres)
+    within = np.maximum(np.diagonal(spread, axis1=1, axis2=2), 0.0)
+    return found.outside(middle) + centres.mean(axis=0), np.sqrt(within + centres.var(axis=0))
 
 
-def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:
-    """The log-likelihood of every task, theta_j integrated out, for ArviZ's ``loo``.
+def add_log_likelihood(tree: xr.DataTree, by: str | None = None) -> xr.DataTree:
+    """The log-likelihood of every row or of every task, for ArviZ's ``loo`` and ``psense``.
 
-    What ``loo`` leaves out is then a task, not a reward, and what it predicts a new task.
+    Of a row: of its reward given the theta of its task (the one of ``add_theta``). What ``loo``
+    leaves out is then a reward of a known task. Of a task: of all its rewards, its theta integrated
+    out. What is left out is a task, and what is predicted a new one.
 
     Parameters
     ----------
     tree
         As ``sample_posterior`` returns it, from statistics with ``count`` and ``energy``; changed
         in place.
+    by
+        "row" or "task"; None: by row where the tree has rows.
 
     Returns
     -------
@@ -185,43 +136,78 @@ def add_log_likelihood(tree: xr.DataTree) -> xr.DataTree:
     """
     import xarray as xr
 
+    if by is not None:
+        one_of("by", by, ("row", "task"))
     if "observed_data" not in tree.children:
         raise InputError(
             "the tree has no observed_data, which sample_posterior keeps; draw with it (pm.sample "
             "keeps no data of a likelihood that is a potential)"
         )
-    if not {"count", "energy"} <= set(tree["observed_data"].to_dataset().data_vars):
+    known = "features" in task_sums(tree)
+    if by == "row" and not known:
+        raise InputError("the tree has no rows; give them to sample_posterior (rows)")
+    found = read(tree)
+    rows = by == "row" or (by is None and known)
+    values = _of_rows(tree, found) if rows else _of_tasks(tree, found)
+    dim = "row" if rows else "task"
+    coords = {name: tree["posterior"][name] for name in ("chain", "draw")}
+    coords[dim] = task_sums(tree)[dim]
+    data = {"rewards": (("chain", "draw", dim), values.reshape(*found.shape, -1))}
+    tree["log_likelihood"] = xr.DataTree(xr.Dataset(data, coords))
+    return tree
+
+
+def _of_tasks(tree: xr.DataTree, found: Read) -> Array:
+    """Log-likelihoods of tasks, (s, n)."""
+    sums = task_sums(tree)
+    if not {"count", "energy"} <= set(sums.data_vars):
         raise InputError(
             "the likelihood of a task needs its count and energy (steps and sum of squared "
             "rewards); make the TaskStatistics with them"
         )
-    mean, root, noise, shape = _values(tree)
-    data = _given(tree)
-    n, d = data[1].shape
-    values = np.empty((len(mean), n))
-    none = np.empty((0, n, d))
-    tasks_given_priors(data, Priors(mean, root, noise), none, none, values)
-    made = xr.Dataset(
-        {"rewards": (("chain", "draw", "task"), values.reshape(*shape, n))},
-        coords={
-            "chain": tree["posterior"]["chain"],
-            "draw": tree["posterior"]["draw"],
-            "task": tree["observed_data"]["task"],
-        },
-    )
-    tree["log_likelihood"] = xr.DataTree(made)
-    return tree
+    n, d = found.tasks.moment.shape
+    values, none = np.empty((len(found.means), n)), np.empty((0, n, d))
+    priors = Priors(found.means, found.roots, found.noise_sds)
+    tasks_given_priors(found.tasks, priors, none, none, values)
+    return values + sums["log_weights"].values / 2 if "log_weights" in sums else values
+
+
+def _fitted(tree: xr.DataTree, thetas: Array, noise: Array) -> tuple[Array, Array]:
+    """Means and standard deviations of the rewards of all rows, (s, rows), given thetas."""
+    data = task_sums(tree)
+    index, features = data["task_index"].values, data["features"].values
+    mean = np.zeros((len(thetas), len(index)))
+    for i in range(features.shape[1]):
+        mean += thetas[:, index, i] * features[:, i]
+    weights = data["weights"].values if "weights" in data else np.ones(len(index))
+    return mean, noise[:, None] / np.sqrt(weights)
+
+
+def _of_rows(tree: xr.DataTree, found: Read) -> Array:
+    """Log-likelihoods of rows given the thetas of their tasks, (s, rows)."""
+    mean, sd = _fitted(tree, _own_thetas(tree, found), found.noise_sds)
+    rewards: Array = tree["observed_data"].to_dataset()["rewards"].values
+    out: Array = -0.5 * np.square((rewards - mean) / sd) - np.log(sd) - 0.5 * np.log(2 * np.pi)
+    return out
 
 
 @renamed(seed="random_seed")
 def add_predictive(
-    tree: xr.DataTree, group: str = "posterior", draws: int = 200, random_seed: int = 0
+    tree: xr.DataTree,
+    group: str = "posterior",
+    draws: int | None = None,
+    random_seed: int = 0,
+    new_tasks: bool | None = None,
 ) -> xr.DataTree:
-    """Moments A'x that new tasks with the same grams would have, for predictive checks.
+    """Rewards that the same rows could have had, for predictive checks.
 
-    New thetas are drawn: this checks the prior, not how well each task was fitted. The grams are
-    taken as given, which suits a design that was fixed beforehand; where actions were chosen
-    because of rewards, new tasks would have other grams, and the comparison misleads.
+    After the data, those of the tasks' own thetas, as ``arviz.plot_loo_pit`` needs them; before the
+    data, and where ``new_tasks`` is true, those of new thetas: this checks the prior, not how well
+    each task was fitted.
+
+    Where the tree has no rows, moments A'x of new tasks with the same grams. The grams are taken as
+    given, which suits a design that was fixed beforehand; where actions were chosen because of
+    rewards, new tasks would have other grams, and the comparison misleads.
 
     Parameters
     ----------
@@ -230,9 +216,11 @@ def add_predictive(
     group
         "posterior" or "prior": where mu, Sigma and sigma are drawn from.
     draws
-        How many predictions of all tasks.
+        How many predictions of all rows or tasks; None: one for each draw, and 200 of moments.
     random_seed
         A whole number.
+    new_tasks
+        Whether new thetas are drawn; None: only where there are none of the tasks' own.
 
     Returns
     -------
@@ -249,27 +237,54 @@ def add_predictive(
     import xarray as xr
 
     one_of("group", group, ("prior", "posterior"))
-    whole("draws", draws, least=1)
-    mean, root, noise, _ = _values(tree, group)
+    if draws is not None:
+        whole("draws", draws, least=1)
+    found, data = read(tree, group), task_sums(tree)
+    rows = "features" in data
+    own = rows and group == "posterior" and not new_tasks
+    if new_tasks is False and not own:
+        raise InputError(
+            "new_tasks=False needs rows, and the posterior: give rows to sample_posterior"
+        )
     rng = np.random.default_rng(np.random.SeedSequence([random_seed, 2]))
-    kept = rng.choice(len(mean), size=min(draws, len(mean)), replace=False)
-    gram, moment, _, _ = _given(tree)
-    n, d = moment.shape
-    values, vectors = np.linalg.eigh(gram)
-    half = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    out = np.empty((len(kept), n, d))
-    for i, k in enumerate(kept):
-        theta = mean[k] + rng.standard_normal((n, d)) @ root[k].T
-        out[i] = np.einsum("nij,nj->ni", gram, theta)
-        out[i] += noise[k] * np.einsum("nij,nj->ni", half, rng.standard_normal((n, d)))
-    made = xr.Dataset(
-        {"moment": (("chain", "draw", "task", "feature"), out[None])},
-        coords={
-            "chain": [0],
-            "draw": np.arange(len(kept)),
-            "task": tree["observed_data"]["task"],
-            "feature": tree["posterior"]["feature"],
-        },
-    )
+    kept, coords = _chosen(tree, group, MOMENTS if draws is None and not rows else draws, rng)
+    name, dims = ("rewards", ("row",)) if rows else ("moment", ("task", "feature"))
+    if rows:
+        thetas = _own_thetas(tree, found)[kept] if own else _new(found, kept, rng)
+        mean, sd = _fitted(tree, thetas, found.noise_sds[kept])
+        out = mean + sd * rng.standard_normal(mean.shape)
+    else:
+        out = _moments(data["gram"].values, _new(found, kept, rng), found.noise_sds[kept], rng)
+    shape = *(len(coords[dim]) for dim in ("chain", "draw")), *out.shape[1:]
+    coords |= {dim: data[dim] for dim in dims}
+    made = xr.Dataset({name: (("chain", "draw", *dims), out.reshape(shape))}, coords)
     tree[f"{group}_predictive"] = xr.DataTree(made)
     return tree
+
+
+def _chosen(
+    tree: xr.DataTree, group: str, draws: int | None, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], dict[str, Any]]:
+    """Which draws to predict from, all of them where no number is given, and their labels."""
+    one = tree[group]
+    total = one.sizes["chain"] * one.sizes["draw"]
+    if draws is None:
+        return np.arange(total), {name: one[name].values for name in ("chain", "draw")}
+    kept = rng.choice(total, size=min(draws, total), replace=False)
+    return kept, {"chain": [0], "draw": np.arange(len(kept))}
+
+
+def _new(found: Read, kept: NDArray[np.intp], rng: np.random.Generator) -> Array:
+    """Thetas of as many new tasks as there are, (kept, n, d)."""
+    normals = rng.standard_normal((len(kept), *found.tasks.moment.shape))
+    thetas = found.means[kept][:, None] + np.einsum("sij,snj->sni", found.roots[kept], normals)
+    return found.outside(thetas)
+
+
+def _moments(gram: Array, thetas: Array, noise: Array, rng: np.random.Generator) -> Array:
+    """Moments of tasks with these grams and thetas, (s, n, d)."""
+    values, vectors = np.linalg.eigh(gram)
+    half = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    out: Array = np.einsum("nij,snj->sni", gram, thetas)
+    out += noise[:, None, None] * np.einsum("nij,snj->sni", half, rng.standard_normal(out.shape))
+    return out

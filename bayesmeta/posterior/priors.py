@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from bayesmeta.checks import Advice, Array, InputError, array, covariance, real, warn
 from bayesmeta.estimators.noise import pooled_variance
+from bayesmeta.posterior.centring import centring_of
 from bayesmeta.statistics import TaskStatistics
 
 
@@ -48,7 +49,8 @@ class LKJ(_Shown):
     mean, mean_sd
         Of mu, a number a feature or one for all, in the units of the coefficients.
     scale
-        Of the half-normal standard deviations of tasks, likewise.
+        Of the half-normal standard deviations of tasks, likewise; numbers of features whose
+        coefficient is the same in all tasks are not used.
     eta
         1: all correlation matrices are equally likely; more: small correlations are likelier.
     noise_scale
@@ -193,7 +195,9 @@ class KnownCovariance(_Shown):
 type Prior = LKJ | InverseWishart | KnownCovariance
 
 
-def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
+def default_prior(
+    stats: TaskStatistics, noise_sd: float | None = None, centre: bool | str | None = None
+) -> LKJ:
     """A wide prior in the data's own units: centred at the pooled estimate, twice as wide as tasks.
 
     The spread of few tasks may be far too small by chance: the scale is also no less than its 95%
@@ -201,6 +205,9 @@ def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
     5; from 7 on twice is more), and likewise that of the noise; the mean's standard deviation is
     2.5 scales. With 2 or 3 tasks the intervals of the standard deviations still often begin too
     high, and no half-normal with a scale from such data does much better: give a prior of your own.
+
+    With an intercept it is the prior of coefficients of the centred features, as
+    ``sample_posterior`` takes it: that of the intercept is of the level at the features' means.
 
     The prior uses the data, for their units and where they lie, so simulation-based calibration has
     to use a prior of fixed numbers instead.
@@ -211,6 +218,8 @@ def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
         The tasks.
     noise_sd
         Their noise (sigma); None where it is to be estimated.
+    centre
+        As in ``sample_posterior``.
 
     Returns
     -------
@@ -223,6 +232,9 @@ def default_prior(stats: TaskStatistics, noise_sd: float | None = None) -> LKJ:
     >>> bm.default_prior(stats, noise_sd=1.0)
     LKJ(mean=[4.5], mean_sd=[33.12], scale=[13.25], eta=2, noise_scale=2)
     """
+    centring = centring_of(stats, centre)
+    if centring is not None:
+        stats = centring.inside(stats)
     mean, spread, variance = _pooled(stats, noise_sd)
     scale = _wide(len(stats) - 1) * spread
     freedom = stats.residuals()[1] if noise_sd is None else 0.0

@@ -9,17 +9,37 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Advice, Array, InputError, one_of, real, renamed, warn, whole
+from bayesmeta.checks import (
+    Advice,
+    Array,
+    InputError,
+    of_type,
+    one_of,
+    real,
+    renamed,
+    warn,
+    whole,
+)
+from bayesmeta.posterior.centring import Centring, centring_of
 from bayesmeta.posterior.diagnostics import Trust, as_attribute, check_draws
 from bayesmeta.posterior.model import Problem, check_problem, coords_of, model_of, require
 from bayesmeta.posterior.nuts import complete, draw_points, no_advice, one_line
-from bayesmeta.posterior.predictive import add_prior, add_theta, observed
-from bayesmeta.posterior.priors import Prior, describe_prior
+from bayesmeta.posterior.predictive import add_log_likelihood, add_predictive, add_theta
+from bayesmeta.posterior.priors import LKJ, Prior, describe_prior
 from bayesmeta.posterior.target import VARIABLES, Target, has_frame
+from bayesmeta.posterior.tree import (
+    check_rows_of,
+    constant_data,
+    labelled,
+    log_prior,
+    observed_data,
+    outside,
+    prior_group,
+)
 from bayesmeta.posterior.whitening import find_frame
 from bayesmeta.runner.executors import usable_cores
 from bayesmeta.runner.plain import without_nan
@@ -32,6 +52,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesmeta.posterior.laplace import Weights
+    from bayesmeta.tables.design import Rows
 
 METHODS = ("auto", "nuts", "laplace")
 LEAST = 1000
@@ -39,6 +60,8 @@ LEAST = 1000
 SAMPLERS = ("nutpie", "pymc")
 ACCEPT = 0.8
 """``target_accept`` where none is asked for."""
+ROW_DRAWS = 4_000_000
+"""Numbers in a group of likelihoods or predictions up to which it is made at once (32 MB)."""
 TUNE, TUNE_WHITENED = 500, 100
 """Tuning draws of a chain, and those of one that moves in coordinates of ``find_frame``."""
 
@@ -63,6 +86,8 @@ def sample_posterior(
     random_seed: int = 0,
     target_accept: float = ACCEPT,
     theta: bool = False,
+    centre: bool | str | None = None,
+    rows: Rows | None = None,
     progressbar: bool = False,
 ) -> xr.DataTree:
     """Draw from the posterior of the prior N(mu, Sigma) that tasks come from.
@@ -76,7 +101,9 @@ def sample_posterior(
     noise_sd
         The noise (sigma) of a reward; None: it is estimated, too.
     prior
-        An ``LKJ``, ``InverseWishart`` or ``KnownCovariance``; None: ``default_prior``.
+        An ``LKJ``, ``InverseWishart`` or ``KnownCovariance``; None: ``default_prior``. An ``LKJ``
+        is of the coefficients of centred features, where they are centred, the others of the
+        features as they are.
     model
         How the model is written: "fused", "collapsed", "noncentred" or "centred".
     method
@@ -93,14 +120,28 @@ def sample_posterior(
         standard normal (fused and collapsed models, where their mode is found), otherwise 500.
     theta
         Keep draws of every task's theta, too; ``add_theta`` adds them later.
+    centre
+        Features are taken about their means where one of them is an intercept (always 1, and named
+        intercept, Intercept or (Intercept); a ``str`` is another name of it), so that the origin of
+        a feature does not matter to the prior; results are of the features as they are. False
+        switches it off.
+    rows
+        The rows that ``stats`` were made of (``Design.rows``), for predictions and likelihoods of
+        rewards.
 
     Returns
     -------
     xarray.DataTree
-        Groups ``posterior`` (mu, Sigma, sd, corr; sigma where it is estimated; theta if asked for),
-        ``sample_stats``, ``observed_data``, ``prior``. Its attributes repeat the arguments and have
-        the ``method`` by which draws were made, with the numbers of ``laplace`` where it was tried,
-        and the result of the checks: ``trusted``, and ``diagnostics``, which ``trustworthy`` reads.
+        Groups ``posterior`` (mu; Sigma, sd and corr, one entry a pair, of the features that differ
+        between tasks; sigma where it is estimated; theta if asked for), ``sample_stats``,
+        ``prior``, ``log_prior``, ``constant_data`` (the sums of tasks, the features of rows) and
+        ``observed_data`` (``rewards`` of rows, or ``moment`` of tasks), ``log_likelihood``. With
+        rows, ``posterior_predictive`` and ``prior_predictive``, too; those of more than
+        ``ROW_DRAWS`` numbers (rows times draws) are left to ``add_log_likelihood`` and
+        ``add_predictive``. Its attributes repeat the arguments and have the ``method`` by which
+        draws were made, with the numbers of ``laplace`` where it was tried, what was taken off
+        features (``centred``, JSON or "no"), and the result of the checks: ``trusted``, and
+        ``diagnostics``, which ``trustworthy`` reads.
 
     Examples
     --------
@@ -115,7 +156,12 @@ def sample_posterior(
     settings = check_settings(
         draws, tune, chains, random_seed, target_accept, cores, nuts_sampler=nuts_sampler
     )
-    problem = check_problem(stats, noise_sd, prior, model)
+    of_type("stats", stats, TaskStatistics, "make one, or use TaskStatistics.from_frame")
+    # an inverse-Wishart is one in all coordinates, and a known covariance is that of the features
+    centring = centring_of(stats, centre) if isinstance(prior, LKJ | None) else None
+    inside = stats if centring is None else centring.inside(stats)
+    problem = check_problem(inside, noise_sd, prior, model)
+    check_rows_of(stats, rows)
     one_of("method", method, METHODS)
     require("pymc", nuts_sampler)
     start = time.perf_counter()
@@ -127,9 +173,10 @@ def sample_posterior(
     used = "nuts" if tree is None else "laplace"
     if tree is None:
         tree = _drawn(problem, nuts_sampler, settings, progressbar)
-    tree = _completed(tree, problem, settings, theta)
+    tree = _completed(tree, problem, Given(stats, rows, centring), settings, theta)
     trust = check_draws(tree)
     tree.attrs = _attributes(problem, nuts_sampler, settings) | {
+        "centred": _means_taken_off(stats, centring),
         "method": used,
         "laplace": "not tried" if weights is None else json.dumps(weights),
         "seconds": time.perf_counter() - start,
@@ -165,7 +212,7 @@ def _by_laplace(
     weights = without_nan(found.weights._asdict())
     if not (found.weights.good or keep):
         return None, weights
-    return _labelled(problem, found.draws, chains, draws, _weight_stats(found.weights)), weights
+    return _as_tree(problem, found.draws, chains, draws, _weight_stats(found.weights)), weights
 
 
 def _weight_stats(weights: Weights) -> xr.Dataset:
@@ -175,19 +222,55 @@ def _weight_stats(weights: Weights) -> xr.Dataset:
     return xr.Dataset(weights._asdict())
 
 
+class Given(NamedTuple):
+    """The data as they were given, and what was taken off them."""
+
+    stats: TaskStatistics
+    rows: Rows | None
+    centring: Centring | None
+
+
 def _completed(
-    tree: xr.DataTree, problem: Problem, settings: dict[str, Any], theta: bool
+    tree: xr.DataTree, problem: Problem, given: Given, settings: dict[str, Any], theta: bool
 ) -> xr.DataTree:
-    """With data, draws of the prior, and theta or not."""
+    """With data, draws of the prior, likelihoods and predictions, and theta or not; in the
+    coordinates of the features as given."""
+    import xarray as xr
+
     seed = settings["random_seed"]
     rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
-    tree = observed(tree, problem)
-    tree = add_prior(tree, problem, rng)
+    stats, rows, centring = given
+    posterior = tree["posterior"].to_dataset()
+    groups = {
+        "posterior": outside(problem, posterior, centring),
+        "prior": prior_group(problem, rng, centring),
+        "log_prior": log_prior(problem, posterior),
+        "constant_data": constant_data(problem._replace(stats=stats), rows, centring),
+        "observed_data": observed_data(stats, rows),
+    }
+    for name, group in groups.items():
+        tree[name] = xr.DataTree(group)
     if theta and "theta" not in tree["posterior"]:
         tree = add_theta(tree, seed)
-    elif not theta and "theta" in tree["posterior"]:
-        tree["posterior"] = tree["posterior"].to_dataset().drop_vars("theta")
+    size = posterior.sizes["chain"] * posterior.sizes["draw"]
+    if rows is None:
+        if stats.energy is not None and stats.count is not None and size * len(stats) <= ROW_DRAWS:
+            tree = add_log_likelihood(tree)
+    elif size * len(rows.reward) <= ROW_DRAWS:
+        tree = add_predictive(add_log_likelihood(tree), random_seed=seed)
+        tree = add_predictive(tree, "prior", random_seed=seed)
+    if not theta and "theta" in tree["posterior"]:
+        tree["posterior"] = tree["posterior"].to_dataset().drop_vars(["theta", "task"])
     return tree
+
+
+def _means_taken_off(stats: TaskStatistics, centring: Centring | None) -> str:
+    """JSON of the means by feature, or "no"."""
+    if centring is None:
+        return "no"
+    names = map(str, stats.feature_labels)
+    taken = {name: mean for name, mean in zip(names, centring.means.tolist(), strict=True) if mean}
+    return json.dumps(taken)
 
 
 def _attributes(problem: Problem, nuts_sampler: str, settings: dict[str, Any]) -> dict[str, Any]:
@@ -280,26 +363,17 @@ def _with_nutpie(problem: Problem, settings: dict[str, Any], progressbar: bool) 
         show(total)
     chains, draws, size = found.points.shape
     values = target.constrained(found.points.reshape(-1, size))
-    return _labelled(problem, values, chains, draws, found.stats)
+    return _as_tree(problem, values, chains, draws, found.stats)
 
 
-def _labelled(
+def _as_tree(
     problem: Problem, values: dict[str, Array], chains: int, draws: int, stats: xr.Dataset
 ) -> xr.DataTree:
     """Draws of the model's variables with their labels, and the sampler's statistics."""
     import xarray as xr
 
-    dims = {"mu": 1, "sd": 1, "Sigma": 2, "corr": 2, "sigma": 0}
-    axes = {name: ("feature", "feature_bis")[:rank] for name, rank in dims.items()}
-    axes["theta"] = ("task", "feature")
-    data = {
-        name: (("chain", "draw", *axes[name]), value.reshape(chains, draws, *value.shape[1:]))
-        for name, value in values.items()
-    }
-    used = {dim for one, _ in data.values() for dim in one}
-    labels = {dim: names for dim, names in coords_of(problem).items() if dim in used}
-    coords = {"chain": np.arange(chains), "draw": np.arange(draws)} | labels
-    return xr.DataTree.from_dict({"posterior": xr.Dataset(data, coords), "sample_stats": stats})
+    groups = {"posterior": labelled(problem, values, chains, draws), "sample_stats": stats}
+    return xr.DataTree.from_dict(groups)
 
 
 def _bar(progressbar: bool, total: int) -> AbstractContextManager[Callable[[float], None]]:
@@ -330,7 +404,7 @@ def _with_pymc(problem: Problem, settings: dict[str, Any], progressbar: bool) ->
     if not complete(tree, "mu", settings["chains"], settings["draws"]):
         raise KeyboardInterrupt
     posterior = tree["posterior"].to_dataset()
-    kept = posterior[[name for name in VARIABLES if name in posterior]]
+    kept = posterior[[name for name in VARIABLES if name in posterior and posterior[name].size]]
     labels = {dim: names for dim, names in coords_of(problem).items() if dim in kept.dims}
     return xr.DataTree.from_dict(
         {

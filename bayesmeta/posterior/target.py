@@ -32,7 +32,8 @@ def compiled(problem: Problem) -> Compiled:
     """The compiled model of a problem; made once for all problems of its kind."""
     from bayesmeta.posterior.compiled import compile_model
 
-    key = problem.kind, type(problem.prior), problem.noise_sd is None
+    fixed = problem.stats.varying is not None
+    key = problem.kind, type(problem.prior), problem.noise_sd is None, fixed
     if key not in _COMPILED:
         with never_lost():
             _COMPILED[key] = compile_model(model_of(problem), VARIABLES, has_frame(problem))
@@ -102,11 +103,12 @@ class Target:
     def start(self) -> tuple[Array, Array]:
         """Where chains start, and how far they are spread about it, by the prior alone."""
         problem, prior = self.problem, self.problem.prior
+        differs = problem.stats.differs
         centre: dict[str, Any] = {"sigma_log__": math.log(prior.noise_scale), "mu": prior.mean}
         spread: dict[str, Any] = {}
         if isinstance(prior, LKJ):
-            centre["spread"] = prior.scale
-            spread["spread"] = np.asarray(prior.scale) / 2
+            centre["spread"] = np.asarray(prior.scale)[differs]
+            spread["spread"] = centre["spread"] / 2
         if isinstance(prior, (LKJ, KnownCovariance)):
             spread["mu"] = np.asarray(prior.mean_sd) / 5
         if isinstance(prior, InverseWishart):
@@ -120,7 +122,9 @@ class Target:
         prior = self.problem.prior
         if isinstance(prior, InverseWishart):
             return np.ones(self.size)
-        widths = {"mu": prior.mean_sd, "spread": getattr(prior, "scale", 1.0)}
+        widths: dict[str, Any] = {"mu": prior.mean_sd}
+        if isinstance(prior, LKJ):
+            widths["spread"] = np.asarray(prior.scale)[self.problem.stats.differs]
         return self._joined(widths, 1.0)
 
     def starts(self) -> list[Array]:
@@ -152,7 +156,9 @@ class Target:
 def _spread_of_tasks(problem: Problem) -> dict[str, Any]:
     """The unconstrained variables of the LKJ model at the pooled mean and the scatter of tasks."""
     mean, scatter, noise, variance = pooled(problem.stats, problem.noise_sd)
-    return _variables_at(mean, scatter + noise) | {"sigma_log__": math.log(variance) / 2}
+    differs = problem.stats.differs
+    cov = (scatter + noise)[np.ix_(differs, differs)]
+    return _variables_at(mean, cov) | {"sigma_log__": math.log(variance) / 2}
 
 
 def _variables_at(mean: Array, cov: Array) -> dict[str, Any]:

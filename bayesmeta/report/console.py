@@ -44,8 +44,8 @@ def rendered(show: Callable[[Console], None], plain_width: int | None = None) ->
 
 
 def label(text: object, most: int = 24) -> Text:
-    """A label as it is, neither markup nor a name of an emoji, cut in its middle to ``most``
-    characters."""
+    """A label as it is, neither markup nor a name of an emoji, cut in the middle to ``most``
+    characters: long names often differ at their ends."""
     from rich.text import Text
 
     return Text(in_middle(visible(text), most))

@@ -12,6 +12,7 @@ import numpy as np
 from bayesmeta.checks import Advice
 from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.predictive import task_means
+from bayesmeta.posterior.tree import correlations, differs_in, task_sums
 from bayesmeta.report.console import label, print_tasks, table
 from bayesmeta.runner.files import check_room
 from bayesmeta.runner.plain import without_nan
@@ -57,17 +58,13 @@ def summary_rows(tree: xr.DataTree) -> list[Row]:
 
 def quantities(posterior: xr.Dataset) -> list[tuple[str, dict[str, int], str]]:
     """The quantities of the summary: variable, place in it, label."""
-    names = [str(name) for name in posterior["feature"].values]
-    found = [
-        (part, {"feature": i}, f"{part}[{name}]")
-        for part in ("mu", "sd")
-        for i, name in enumerate(names)
-    ]
-    found += [
-        ("corr", {"feature": i, "feature_bis": j}, f"corr[{names[i]}, {names[j]}]")
-        for i in range(len(names))
-        for j in range(i)
-    ]
+    found: list[tuple[str, dict[str, int], str]] = []
+    for part in ("mu", "sd"):
+        dim = str(posterior[part].dims[-1])
+        found += [
+            (part, {dim: i}, f"{part}[{name}]") for i, name in enumerate(posterior[dim].values)
+        ]
+    found += [("corr", index, f"corr[{pair}]") for index, pair in correlations(posterior)]
     return found + ([("sigma", {}, "sigma")] if "sigma" in posterior else [])
 
 
@@ -76,7 +73,7 @@ def as_json(tree: xr.DataTree, wording: Callable[[Advice], str] = str) -> dict[s
 
     ``wording`` turns advice into text: that of Python, or of a command.
     """
-    posterior, data = tree["posterior"].to_dataset(), tree["observed_data"].to_dataset()
+    posterior, data = tree["posterior"].to_dataset(), task_sums(tree)
     over, trust = ["chain", "draw"], trustworthy(tree)
     sigma = float(posterior["sigma"].mean()) if "sigma" in posterior else tree.attrs["noise_sd"]
     found: dict[str, Any] = without_nan(
@@ -88,12 +85,14 @@ def as_json(tree: xr.DataTree, wording: Callable[[Advice], str] = str) -> dict[s
             "tasks": data.sizes["task"],
             "rows": int(data["count"].sum()) if "count" in data else None,
             "features": [str(name) for name in posterior["feature"].values],
+            "varying": posterior["feature"].values[differs_in(posterior)].tolist(),
             "mean": posterior["mu"].mean(over).values.tolist(),
             "mean_sd": _sd(posterior["mu"]).values.tolist(),
             "cov": posterior["Sigma"].mean(over).values.tolist(),
             "cov_sd": _sd(posterior["Sigma"]).values.tolist(),
             "noise_sd": sigma,
             "prior": json.loads(tree.attrs["prior"]),
+            "centred": _taken_off(tree),
             "level": LEVEL,
             "quantities": [row._asdict() for row in summary_rows(tree)],
             "diagnostics": [
@@ -109,11 +108,31 @@ def as_json(tree: xr.DataTree, wording: Callable[[Advice], str] = str) -> dict[s
 def _task_estimates(tree: xr.DataTree) -> list[dict[str, Any]]:
     """Mean and standard deviation of every theta given all data."""
     mean, sd = task_means(tree)
-    tasks = [str(name) for name in tree["observed_data"].to_dataset()["task"].values]
+    tasks = [str(name) for name in task_sums(tree)["task"].values]
     return [
         {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
         for name, one, spread in zip(tasks, mean, sd, strict=True)
     ]
+
+
+def _taken_off(tree: xr.DataTree) -> dict[str, float]:
+    """The means that were taken off features, by their labels; empty where none were."""
+    told = tree.attrs.get("centred", "no")
+    found: dict[str, float] = {} if told == "no" else json.loads(told)
+    return found
+
+
+def centred_in_words(tree: xr.DataTree) -> str:
+    """What the prior is of where features were centred; nothing where they were not."""
+    taken = _taken_off(tree)
+    if not taken:
+        return ""
+    shown = [f"{label(name)} {mean:.5g}" for name, mean in list(taken.items())[:3]]
+    more = ", …" if len(taken) > 3 else ""
+    return (
+        f"features were centred ({', '.join(shown)}{more}): the prior of the intercept is of the "
+        "level there; the table is of the features as given"
+    )
 
 
 def drawn_by(tree: xr.DataTree) -> str:
@@ -163,14 +182,20 @@ def print_posterior(
     """Tables of the posterior and of the tasks, then whether the draws can be trusted."""
     posterior = tree["posterior"].to_dataset()
     tasks, features = _task_estimates(tree), [str(name) for name in posterior["feature"].values]
-    rows: list[list[str | Text]] = [
+    found = summary_rows(tree)
+    numbers = [
         [
-            label(row.quantity, 40),
             *(f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)),
             f"{row.ess:.0f}",
             f"{row.rhat:.3f}",
         ]
-        for row in summary_rows(tree)
+        for row in found
+    ]
+    # names are shortened, numbers never
+    taken = sum(max(5, *map(len, column)) + 2 for column in zip(*numbers, strict=True))
+    most = max(12, min(40, console.width - taken - 3))
+    rows: list[list[str | Text]] = [
+        [label(row.quantity, most), *own] for row, own in zip(found, numbers, strict=True)
     ]
     drawn = f"{posterior.sizes['chain']} chains of {posterior.sizes['draw']} draws"
     title = f"The prior of {len(tasks)} tasks, its posterior ({drawn})"
@@ -178,6 +203,8 @@ def print_posterior(
     console.print(table(title, columns, rows))
     prior = prior_in_words(json.loads(tree.attrs["prior"]), "sigma" in posterior)
     console.print(prior, highlight=False)
+    if centred := centred_in_words(tree):
+        console.print(centred, markup=False, emoji=False, highlight=False)
     console.print(f"drawn by {drawn_by(tree)}", highlight=False)
     if len(features) > WIDE:
         console.print(f"{len(tasks)} tasks, {len(features)} features: --json has them")

@@ -117,7 +117,7 @@ PLACES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("mu", (1,)),
     ("sd", (0,)),
     ("sd", (1,)),
-    ("corr", (0, 1)),
+    ("corr", (0,)),
     ("Sigma", (0, 1)),
     ("sigma", ()),
 )

@@ -31,7 +31,8 @@ def test_a_posterior_from_a_csv(
     assert all(word in shown for word in words)
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     tree = az.from_netcdf(out)
-    assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "prior"}
+    own = {"posterior", "sample_stats", "prior", "log_prior", "log_likelihood"}
+    assert set(tree.children) == own | {"observed_data", "constant_data"}
     assert tree["posterior"]["mu"].dims == ("chain", "draw", "feature")
     plot = tmp_path / "plots" / "tasks.png"
     assert run(*command, "--json", "--random-seed", "1", "--draws", "500", "--plot", str(plot)) == 0

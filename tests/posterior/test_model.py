@@ -253,7 +253,8 @@ def test_a_tree_has_all_that_a_fit_needs() -> None:
         stats.gram, stats.moment, stats.count, stats.energy, tuple("abcdefghijklmno"), ("slope",)
     )
     tree = bm.sample_posterior(named, 0.5, prior=prior, draws=1000, tune=300, theta=True)
-    assert set(tree.children) == {"posterior", "sample_stats", "observed_data", "prior"}
+    own = {"posterior", "sample_stats", "prior", "log_prior", "log_likelihood"}
+    assert set(tree.children) == own | {"observed_data", "constant_data"}
     posterior = tree["posterior"].to_dataset()
     assert posterior["theta"].dims == ("chain", "draw", "task", "feature")
     assert posterior["task"].values.tolist() == list("abcdefghijklmno")
@@ -289,7 +290,8 @@ def test_labels_that_are_numbers_stay_numbers(sampler: str) -> None:
     tree = bm.sample_posterior(
         named, 0.5, prior=prior, draws=20, tune=50, theta=True, nuts_sampler=sampler, cores=1
     )
-    for group in ("posterior", "prior", "observed_data"):
+    assert tree["observed_data"]["feature"].values.tolist() == [7]
+    for group in ("posterior", "prior", "constant_data"):
         for dim in ("feature", "feature_bis"):
             assert tree[group][dim].values.tolist() == [7]
     assert (tree["posterior"]["mu"] - tree["prior"]["mu"].mean("draw")).sizes["feature"] == 1
@@ -474,10 +476,10 @@ def test_a_large_level_costs_tasks_no_digits() -> None:
     tree = bm.sample_posterior(stats, 0.5, prior=prior, draws=1000, tune=300)
     mean, sd = task_means(tree)
     far = tree.copy(deep=True)
-    data, posterior = far["observed_data"].to_dataset(), far["posterior"].to_dataset()
+    data, posterior = far["constant_data"].to_dataset(), far["posterior"].to_dataset()
     data["moment"] = data["moment"] + 1e8 * data["gram"].isel(feature_bis=0)
     posterior["mu"] = posterior["mu"] + 1e8
-    far["observed_data"], far["posterior"] = xr.DataTree(data), xr.DataTree(posterior)
+    far["constant_data"], far["posterior"] = xr.DataTree(data), xr.DataTree(posterior)
     moved, same = task_means(far)
     np.testing.assert_allclose(same, sd, rtol=1e-5)
     np.testing.assert_allclose(moved - 1e8, mean, atol=1e-5)

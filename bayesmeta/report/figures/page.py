@@ -9,7 +9,8 @@ import numpy as np
 from bayesmeta.checks import Array
 from bayesmeta.display import visible
 from bayesmeta.posterior.diagnostics import Trust, trustworthy
-from bayesmeta.report.figures.style import shortened
+from bayesmeta.posterior.tree import correlations, task_sums
+from bayesmeta.report.figures.style import few_ticks, shortened
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,23 +31,26 @@ def posterior_page(tree: xr.DataTree) -> Figure:
     rows = max(d + noisy, 4)
     figure = Figure(figsize=(12.5, 1.2 + 1.55 * rows), layout="constrained")
     grid = figure.add_gridspec(rows, 3, width_ratios=(1, 1, 1.25))
-    for i, name in enumerate(names):
-        for column, part in enumerate(("mu", "sd")):
+    for column, part in enumerate(("mu", "sd")):
+        dim = str(after[part].dims[-1])  # features without a spread have a mean alone
+        for place, name in enumerate(map(str, after[dim].values)):
+            i = names.index(name)
             axes = figure.add_subplot(grid[i, column])
-            _feature(axes, after[part].isel(feature=i), before[part].isel(feature=i), part, name)
+            own = {dim: place}
+            _feature(axes, after[part].isel(own), before[part].isel(own), part, name)
     if noisy:
         axes = figure.add_subplot(grid[d, 0])
         _density(axes, after["sigma"].values.ravel(), before["sigma"].values.ravel(), True, False)
         axes.set_title(r"$\sigma$: noise of a reward", fontsize=9.5, loc="left")
     half = rows // 2
     upper = figure.add_subplot(grid[:half, 2])
-    if d > 1:
-        _correlations(upper, after, before, names)
+    if correlations(after):
+        _correlations(upper, after, before)
     else:
         upper.set_axis_off()
     _ranks(figure.add_subplot(grid[half : rows - 1, 2]), after)
     _checks(figure.add_subplot(grid[rows - 1, 2]), trust)
-    n = tree["observed_data"].sizes["task"]
+    n = task_sums(tree).sizes["task"]
     warning = "" if trust else " — DO NOT TRUST THESE DRAWS"
     drawn = f"{after.sizes['chain']} x {after.sizes['draw']} draws"
     figure.suptitle(
@@ -78,6 +82,7 @@ def _density(axes: Axes, after: Array, before: Array, positive: bool, known: boo
     from scipy.stats import gaussian_kde
 
     axes.set_yticks([])
+    few_ticks(axes)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     if known:
@@ -111,18 +116,20 @@ def _density(axes: Axes, after: Array, before: Array, positive: bool, known: boo
     )
 
 
-def _correlations(axes: Axes, after: xr.Dataset, before: xr.Dataset, names: list[str]) -> None:
-    pairs = [(i, j) for i in range(len(names)) for j in range(i)]
-    for row, (i, j) in enumerate(pairs):
+def _correlations(axes: Axes, after: xr.Dataset, before: xr.Dataset) -> None:
+    pairs = correlations(after)
+    for row, (index, _) in enumerate(pairs):
         for data, color, width, where in ((before, _BEFORE, 1.2, 0.18), (after, _INK, 2.2, 0.0)):
-            values = data["corr"].isel(feature=i, feature_bis=j).values.ravel()
+            values = data["corr"].isel(index).values.ravel()
             low, high = np.quantile(values, [0.025, 0.975])
             line = (0, (4, 2)) if data is before else "-"
             ends = [row + where] * 2
             axes.plot([low, high], ends, color=color, linewidth=width, linestyle=line)
             if data is after:
                 axes.plot(values.mean(), row, "o", color=_INK, markersize=5)
-    labels = [f"{shortened(names[j], 16)},\n{shortened(names[i], 16)}" for i, j in pairs]
+    dim = str(after["sd"].dims[-1])
+    own = [shortened(str(name), 16) for name in after[dim].values]
+    labels = [f"{own[j]},\n{own[i]}" for i in range(len(own)) for j in range(i)]
     axes.set_yticks(range(len(pairs)), labels, fontsize=9 if len(pairs) < 12 else 7)
     axes.axvline(0, color="#999999", linewidth=0.8)
     axes.set(xlim=(-1, 1), ylim=(len(pairs) - 0.4, -0.6), xlabel="correlation")

@@ -119,6 +119,15 @@ def shortened(text: str, most: int) -> str:
     return text.replace("$", r"\$")
 
 
+def few_ticks(axes: Axes) -> None:
+    """At most five ticks, with a common power of ten for small and large numbers: labels such as
+    0.00012 would run into each other."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 4), useMathText=True)
+
+
 class End(NamedTuple):
     """Where a line ends, in the units of the data, and its look."""
 

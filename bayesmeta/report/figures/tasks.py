@@ -17,6 +17,7 @@ from bayesmeta.report.figures.style import (
     ORANGE,
     SMALL,
     clean,
+    few_ticks,
     new_figure,
     note_below,
     shortened,
@@ -91,22 +92,30 @@ def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
     import xarray as xr
 
     from bayesmeta.posterior.predictive import add_theta, task_means
+    from bayesmeta.posterior.tree import differs_in, task_sums
 
-    data, posterior = tree["observed_data"].to_dataset(), tree["posterior"].to_dataset()
+    data, posterior = task_sums(tree), tree["posterior"].to_dataset()
     n, d = data["moment"].shape
     data = data.isel(task=evenly(task_means(tree)[0][:, -1]))
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
     thin = posterior.drop_vars("theta", errors="ignore").isel(
         draw=slice(0, None, -(-total // draws))
     )
-    few = add_theta(xr.DataTree.from_dict({"posterior": thin, "observed_data": data}))
+    few = xr.DataTree.from_dict(
+        {"posterior": thin, "constant_data": data, "observed_data": data[["moment"]]}
+    )
+    few = add_theta(few)
     theta = few["posterior"].to_dataset()["theta"].values.reshape(-1, data.sizes["task"], d)
     low, high = np.quantile(theta, [0.025, 0.975], axis=0)
     stats = TaskStatistics(data["gram"].values, data["moment"].values)
     own = least_squares(stats, undetermined="nan")
-    mu, sd = (thin[name].values.reshape(-1, d) for name in ("mu", "sd"))
+    mu = thin["mu"].values.reshape(-1, d)
+    spread = np.zeros_like(mu)
+    spread[:, differs_in(thin)] = thin["sd"].values.reshape(len(mu), -1)
     rng = np.random.default_rng(0)
-    new = mu + sd * rng.standard_normal(mu.shape)  # of one more task, each coefficient by itself
+    new = mu + spread * rng.standard_normal(
+        mu.shape
+    )  # of one more task, each coefficient by itself
     band = np.quantile(new, [0.025, 0.975], axis=0)
     return forest(
         data["feature"].values.tolist(),
@@ -151,6 +160,7 @@ def forest(
         axes.plot(shown.mean[:, i], rows, "o", color=INK, markersize=MARKER)
         axes.plot(shown.own[:, i], rows, "o", color=ORANGE, markersize=MARKER, fillstyle="none")
         axes.set_xlabel("coefficient")
+        few_ticks(axes)
         clean(axes, shortened(str(features[i]), 36), grid="x")
     panels[0].set_yticks(rows, [shortened(str(label), 40) for label in tasks], fontsize=SMALL)
     last = shortened(str(features[by]), 36)
