@@ -16,6 +16,7 @@ from pathlib import Path
 from bayesmeta.commands.running import print_report, run
 from bayesmeta.runner.collect import collect_kept
 from bayesmeta.runner.provenance import versions
+from bayesmeta.runner.report import Interrupted
 from bayesmeta.simulation.records import write_record
 from bayesmeta.studies import all_studies
 
@@ -33,7 +34,11 @@ def main(wanted: list[str]) -> int:
         sys.exit(f"no recorded study begins with {' or '.join(wanted)}: see bayesmeta study list")
     cells = Path("results") / f"record-{versions()['source']}"
     for study in chosen:
-        report = run(study, cells / study.name, {"jobs": None}, study.name, "cells")
+        try:
+            report = run(study, cells / study.name, {"jobs": None}, study.name, "cells")
+        except Interrupted as stopped:
+            print(f"{stopped}; the same command goes on", file=sys.stderr)
+            return 130
         if print_report(report):
             return 1
         write_record(collect_kept(study, cells / study.name), HERE / study.record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def test_the_commands_of_the_readme_are_commands() -> None:
     lines = re.findall(r"^bayesmeta (.*?)(?:  +#.*)?$", README, flags=re.MULTILINE)
     assert len(lines) >= 7
     for line in lines:
-        assert callable(_parser().parse_args(line.split()).command)
+        assert callable(_parser().parse_args(shlex.split(line)).command)
 
 
 def test_the_python_blocks_run() -> None:

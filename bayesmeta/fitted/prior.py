@@ -12,6 +12,7 @@ import numpy as np
 from bayesmeta.checks import Array, InputError, one_of
 from bayesmeta.display import html_table
 from bayesmeta.estimators.estimate import PriorEstimate
+from bayesmeta.estimators.origin import origin_note
 from bayesmeta.fitted import wald
 from bayesmeta.fitted.bootstrap import Drawn, basic, bootstrap, percentiles
 from bayesmeta.fitted.profile import profile_intervals
@@ -92,6 +93,11 @@ class FittedPrior:
         return self.estimate.status in SINGULAR
 
     @property
+    def known_rows(self) -> bool:
+        """Whether the variance of every row is known."""
+        return self.stats.log_weights is not None and self.noise_sd == 1.0
+
+    @property
     def loglik(self) -> float | None:
         """The log-likelihood, restricted where the fit is."""
         return self.estimate.log_likelihood
@@ -137,6 +143,9 @@ class FittedPrior:
                 f"{self.estimate.passed_over} tasks were passed over, which do not determine all "
                 "features by themselves (ml and reml use them)"
             )
+        origin = origin_note(self.stats, self.estimate) if self.estimate.usable else ""
+        if origin:
+            found.append(origin)
         if self.design.dropped:
             found.append(f"{self.design.dropped} rows were left out for want of a value")
         return found
@@ -338,7 +347,11 @@ class FittedPrior:
                 f"{kind} {self.loglik:.3f}, AIC {self.aic:.1f}, BIC {self.bic:.1f}, df {self.df}"
             )
         if not self.quantities.noisy and self.estimate.noise_sd is not None:
-            below.append(f"noise_sd {self.estimate.noise_sd:.6g}, given")
+            below.append(
+                "noise: known for each row"
+                if self.known_rows
+                else f"noise_sd {self.estimate.noise_sd:.6g}, given"
+            )
         return title, summary_rows(self.summary(), self.level), below + self.notes
 
     def __repr__(self) -> str:

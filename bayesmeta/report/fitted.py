@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesmeta.checks import Advice, InputError
 from bayesmeta.display import correlation
+from bayesmeta.estimators.origin import origin_note
 from bayesmeta.fitted.prior import FittedPrior
 from bayesmeta.fitted.tables import percent
 from bayesmeta.report.console import label, number, print_blocks, print_tasks, table
@@ -57,6 +58,7 @@ def as_json(
             "negative_eigenvalues": estimate.negative,
             "intervals": _intervals(fitted, ends),
             "conditional": fitted.conditional,
+            "notes": fitted.notes[1:],
             "task_estimates": tasks,
         }
     )
@@ -117,7 +119,9 @@ def print_fit(
     _print_summary(console, fitted, ends)
     if stats.dim > 1:
         _print_covariances(console, stats.feature_labels, estimate.prior.cov)
-    if estimate.noise_sd is not None:
+    if fitted.known_rows:
+        console.print("noise: known for each row")
+    elif estimate.noise_sd is not None:
         variance, sd = number(estimate.noise_sd**2), number(estimate.noise_sd)
         console.print(f"noise: variance {variance}, sd {sd}")
     if fitted.loglik is not None:
@@ -139,6 +143,9 @@ def print_fit(
     if estimate.negative:
         console.print(f"negative eigenvalues of the bias-corrected covariance: {estimate.negative}")
     console.print(f"status: {wording(estimate.status.advice)}")
+    note = origin_note(stats, estimate) if estimate.usable else ""
+    if note:
+        console.print(f"note: {note}")
 
 
 def _print_summary(console: Console, fitted: FittedPrior, ends: DataFrame | None) -> None:
