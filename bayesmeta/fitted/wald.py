@@ -84,9 +84,17 @@ def errors(
     if restricted is None or noise is None:
         rest = [_of_sd(estimate, sd)[list(quantities.vary)], nan]
         return np.concatenate([mean, *rest, [np.nan] * quantities.noisy])
-    spread = _covariance(stats, cov, noise**2, restricted, quantities)
-    slopes = _slopes(cov, noise, quantities)
+    # with features in their own units and noise of 1, whatever the units of the table
+    gram, _, units = stats.scaled()
+    size = noise / units
+    own = TaskStatistics.trusted(gram, np.zeros(gram.shape[:2]), stats.count)
+    inside = cov / size[:, None] / size
+    spread = _covariance(own, inside, 1.0, restricted, quantities)
+    slopes = _slopes(inside, 1.0, quantities)
     found = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, spread, slopes), 0.0))
+    found[: len(quantities.vary)] *= size[list(quantities.vary)]
+    if quantities.noisy:
+        found[-1] *= noise
     if estimate.status not in SETTLED:
         found[: len(found) - quantities.noisy] = np.nan
     return np.concatenate([mean, found])
@@ -95,13 +103,14 @@ def errors(
 def interval(
     values: Array, error: Array, quantities: Quantities, level: float
 ) -> tuple[Array, Array]:
-    """Means as they are, sd and noise on the log scale, correlations by Fisher's z."""
+    """Means as they are, sd and noise on the log scale, correlations by Fisher's z; NaN where an
+    end is beyond all numbers."""
     from scipy.stats import norm
 
     z = float(norm.isf((1 - level) / 2))
     kinds = np.array([kind for kind, _ in quantities.places])
     low, high = values - z * error, values + z * error
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         positive = np.isin(kinds, ("sd", "sigma"))
         factor = np.exp(z * error / values)
         low, high = (
@@ -111,7 +120,8 @@ def interval(
         between = kinds == "corr"
         middle, half = np.arctanh(values * between), z * error / (1 - (values * between) ** 2)
     low = np.where(between, np.tanh(middle - half), low)
-    return low, np.where(between, np.tanh(middle + half), high)
+    high = np.where(between, np.tanh(middle + half), high)
+    return low, np.where(np.isfinite(high), high, np.nan)
 
 
 def _covariance(

@@ -32,6 +32,7 @@ def test_a_posterior_from_a_csv(
     assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
     tree = az.from_netcdf(out)
     own = {"posterior", "sample_stats", "prior", "log_prior", "log_likelihood"}
+    own |= {"prior_predictive", "posterior_predictive"}
     assert set(tree.children) == own | {"observed_data", "constant_data"}
     assert tree["posterior"]["mu"].dims == ("chain", "draw", "feature")
     plot = tmp_path / "plots" / "tasks.png"

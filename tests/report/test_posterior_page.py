@@ -23,7 +23,7 @@ def test_long_names_do_not_overlap(tmp_path: Path) -> None:
         tree = bm.sample_posterior(stats, draws=20, tune=50, chains=2)
     page = posterior_page(tree)
     page.savefig(tmp_path / "a.png")
-    left, right = page.axes[:2]
+    left, right = page.axes[0], page.axes[2]
     assert left.get_title(loc="left").startswith(r"$\mu$, mean of tasks:" + "\nW")
     end = left._left_title.get_window_extent().x1  # type: ignore[attr-defined]
     assert end < right._left_title.get_window_extent().x0  # type: ignore[attr-defined]
