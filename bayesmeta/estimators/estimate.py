@@ -38,8 +38,8 @@ class Status(Enum):
     )
     NOT_IDENTIFIED = Advice(
         "the data do not determine every entry of the covariance (or tell it from the noise), so "
-        "what is given is one of many that fit as well; give {noise_sd} if it was estimated, or "
-        "collect tasks with more steps"
+        "what is given is one of many that fit as well; give {noise_sd}, or the known variances of "
+        "rows, if it was estimated, or collect tasks with more steps"
     )
     IMPRECISE = Advice(
         "the noise is so small beside the differences between tasks that the likelihood was "

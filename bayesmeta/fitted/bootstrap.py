@@ -90,7 +90,8 @@ def bootstrap(
             one = _again(drawn, estimate, method, noise_sd)
         except InputError:
             continue
-        if np.isfinite(one.prior.mean).all() and np.isfinite(one.prior.cov).all():
+        finite = np.isfinite(one.prior.mean).all() and np.isfinite(one.prior.cov).all()
+        if one.usable and finite:
             found.append((one.prior.mean, one.prior.cov, one.noise_sd))
     if len(found) < FEWEST:
         raise InputError(

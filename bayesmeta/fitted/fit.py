@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from bayesmeta.checks import Array, InputError, one_of
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 
     from bayesmeta.fitted.posterior import FittedPosterior
 
-OPTIONS = ("widening", "horizon", "bounds", "cov", "limit", "threads")
+OPTIONS = ("widening", "horizon", "bounds", "limit", "threads")
 """Those of ``fit_prior`` that ``fit`` hands on."""
+KNOWN = tuple(one for one in METHODS if one not in ("split", "gls"))
+"""Methods of ``fit_prior`` that estimate all of the prior, from one table."""
 
 
 def fit(
@@ -44,7 +47,8 @@ def fit(
     level : float
         Of intervals.
     **options
-        ``task``, ``reward``, ``features``, ``intercept`` and what else describes the table, and
+        Those of ``tabulate``, which describe the table (``task``, ``reward``, ``features``,
+        ``intercept``, ``fixed``, ``weights``, ``noise_var``, ``noise_se``, ``drop_missing``), and
         those of ``fit_prior`` or ``sample_posterior``.
 
     Returns
@@ -66,7 +70,7 @@ def fit(
     restricted log-likelihood -403.110, AIC 812.2, BIC 822.7, df 3
     estimated from data
     """
-    one_of("method", method, (*(one for one in METHODS if one != "split"), "posterior"))
+    one_of("method", method, (*KNOWN, "posterior"))
     given = {name: options.pop(name) for name in _own(method) if name in options}
     design = _design(source, formula, options)
     noise = design.noise_sd if noise_sd is None else noise_sd
@@ -87,8 +91,6 @@ def _own(method: str) -> list[str]:
     """The options of a method, which are not those of a table."""
     if method != "posterior":
         return list(OPTIONS)
-    from inspect import signature
-
     from bayesmeta.posterior.sampling import sample_posterior
 
     names = signature(sample_posterior).parameters
@@ -98,6 +100,8 @@ def _own(method: str) -> list[str]:
 def _design(source: Any, formula: str | None, options: dict[str, Any]) -> Design:
     """What a source says; options are those of a table."""
     if not isinstance(source, (Design, TaskStatistics)):
+        for name in options:
+            one_of("an option", name, tuple(signature(tabulate).parameters)[2:])
         return tabulate(source, formula, **options)
     if formula is not None or options:
         named = "formula" if formula is not None else next(iter(options))

@@ -11,7 +11,7 @@ import numpy as np
 from bayesmeta.checks import Array, InputError, one_of
 from bayesmeta.display import html_table
 from bayesmeta.fitted.quantities import Quantities, checked_level
-from bayesmeta.fitted.rows import NEW, asked_rows, own_sums
+from bayesmeta.fitted.rows import asked_rows, own_sums
 from bayesmeta.fitted.tables import summary_rows, text_of
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.posterior.diagnostics import trustworthy
@@ -80,7 +80,7 @@ class FittedPosterior:
         """Whether the draws can be trusted."""
         trust = trustworthy(self.tree)
         failed = [f"not to be trusted: {c.name}: {c.advice}" for c in trust.failed]
-        return failed or ["the draws pass every check"]
+        return [*(failed or ["the draws pass every check"]), *self.design.notes]
 
     def _draws(self) -> tuple[Array, Array, Array]:
         """Means (s, d), covariances (s, d, d) and noises (s,), all chains after each other."""
@@ -187,7 +187,7 @@ class FittedPosterior:
         theta = self._theta(self.stats.gram, self.stats.moment, random_seed)
         flat = theta.reshape(len(theta), -1)
         low, high = np.quantile(flat, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        labels = [str(one) for one in self.stats.task_labels]
+        labels = self.stats.task_labels
         index = pd.MultiIndex.from_product(
             [labels, self.quantities.labels], names=["task", "feature"]
         )
@@ -250,12 +250,12 @@ class FittedPosterior:
         level = checked_level(self.level if level is None else level)
         if given is not None and task is not None:
             raise InputError("given is of a new task, so task must not be named with it")
-        rows = asked_rows(self.design, new, task)
+        rows = asked_rows(self.design, new, task, rewards)
         d = self.stats.dim
         gram, moment = (
             own_sums(self.design, given) if given is not None else (np.zeros((d, d)), np.zeros(d))
         )
-        where = np.full(len(rows.task), NEW) if given is not None else rows.task
+        where = rows.task
         used, local = np.unique(where, return_inverse=True)
         grams = np.concatenate([self.stats.gram, gram[None]])[used]
         theta = self._theta(

@@ -17,7 +17,7 @@ from bayesmeta.fitted import wald
 from bayesmeta.fitted.bootstrap import Drawn, basic, bootstrap, percentiles
 from bayesmeta.fitted.profile import profile_intervals
 from bayesmeta.fitted.quantities import Quantities, checked_level
-from bayesmeta.fitted.rows import NEW, asked_rows, own_sums
+from bayesmeta.fitted.rows import asked_rows, own_sums
 from bayesmeta.fitted.tables import predictions, summary_rows, text_of
 from bayesmeta.fitted.tasks import SINGULAR, Moments, around, as_frame, given_prior
 from bayesmeta.gaussian import GaussianPrior
@@ -128,10 +128,11 @@ class FittedPrior:
     @property
     def notes(self) -> list[str]:
         """What one should know of this fit."""
-        found = [str(self.estimate.status.advice)]
+        found = [str(self.estimate.status.advice), *self.design.notes]
         if self.conditional:
             found.append(
-                "intervals of tasks are conditional on a singular estimate, and too short: ask "
+                "intervals of tasks are conditional on a covariance that is singular or not "
+                "determined, and too short: ask "
                 'for tasks(uncertainty="bootstrap"), or for a posterior'
             )
             found.append(
@@ -146,8 +147,6 @@ class FittedPrior:
         origin = origin_note(self.stats, self.estimate) if self.estimate.usable else ""
         if origin:
             found.append(origin)
-        if self.design.dropped:
-            found.append(f"{self.design.dropped} rows were left out for want of a value")
         return found
 
     def values(self) -> Array:
@@ -275,7 +274,7 @@ class FittedPrior:
         found = self.moments(gram, moment, uncertainty != "none")
         if uncertainty == "bootstrap":
             found = around(found.mean, self.redrawn(replications, random_seed), gram, moment)
-        labels = [str(one) for one in self.stats.task_labels]
+        labels = self.stats.task_labels
         conditional = self.conditional and uncertainty != "bootstrap"
         return as_frame(labels, self.quantities.labels, found, level, conditional)
 
@@ -321,7 +320,7 @@ class FittedPrior:
         level = checked_level(self.level if level is None else level)
         if given is not None and task is not None:
             raise InputError("given is of a new task, so task must not be named with it")
-        rows = asked_rows(self.design, new, task)
+        rows = asked_rows(self.design, new, task, rewards)
         d = self.stats.dim
         extra = own_sums(self.design, given) if given is not None else None
         gram, moment = (np.zeros((d, d)), np.zeros(d)) if extra is None else extra
@@ -329,7 +328,7 @@ class FittedPrior:
         known = self.moments(self.stats.gram, self.stats.moment)
         mean = np.concatenate([known.mean, one.mean])  # a new task is last: place -1
         cov = np.concatenate([known.cov, one.cov])
-        where = np.full(len(rows.task), NEW) if given is not None else rows.task
+        where = rows.task  # rows of tasks that were fitted are theirs, also where one is given
         centre = np.einsum("ri,ri->r", rows.features, mean[where])
         variance = np.einsum("ri,rij,rj->r", rows.features, cov[where], rows.features)
         if rewards:

@@ -216,7 +216,8 @@ def _without(model: Model, place: Place, x: Array) -> Array:
         return x[1:]
     if place.kind == "corr":
         _, columns = np.tril_indices(len(place.order))
-        first = np.append(columns == 0, [False] * (len(x) - len(columns)))
+        first = np.zeros(len(x), dtype=bool)
+        first[: len(columns)] = columns == 0
         x = np.where(first & (x[0] < 0), -x, x)
         return np.concatenate([[x[0], max(math.hypot(x[1], x[2]), 1e-3)], x[3:]])
     return x[:-1] if place.kind == "sigma" else x

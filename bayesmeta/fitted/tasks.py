@@ -10,6 +10,7 @@ replications of (mu, Sigma, sigma).
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
 
     from bayesmeta.fitted.bootstrap import Drawn
 
-SINGULAR = (Status.BOUNDARY, Status.CLIPPED)
-"""Where Sigma has no variance in some direction, so that tasks seem to be known there."""
+SINGULAR = (Status.BOUNDARY, Status.CLIPPED, Status.NOT_IDENTIFIED, Status.NO_NOISE)
+"""Where Sigma has no variance in some direction, so that tasks seem to be known there, or is one of
+many that fit as well."""
 
 
 class Moments(NamedTuple):
@@ -68,7 +70,7 @@ def around(centre: Array, drawn: Drawn, gram: Array, moment: Array) -> Moments:
 
 
 def as_frame(
-    labels: list[str], features: list[str], moments: Moments, level: float, conditional: bool
+    labels: list[Hashable], features: list[str], moments: Moments, level: float, conditional: bool
 ) -> DataFrame:
     """A row for every task and feature."""
     import pandas as pd

@@ -127,38 +127,58 @@ def interval(
 def _covariance(
     stats: TaskStatistics, cov: Array, variance: float, restricted: bool, quantities: Quantities
 ) -> Array:
-    """The inverse information of the entries of Sigma that are estimated and of the noise, in the
-    places of all; NaN where the data do not determine them."""
-    info = information(stats, cov, variance, restricted)
+    """The inverse information of the triangle of Sigma of the features that differ, and of the
+    noise where it is estimated; NaN where the data do not determine them.
+
+    In coordinates in which all tasks together have a gram of 1, so that origins do not matter.
+    These are triangular, features that differ coming first: Sigma stays 0 elsewhere.
+    """
+    r = len(quantities.vary)
+    others = [i for i in range(stats.dim) if i not in quantities.vary]
+    order = np.array([*quantities.vary, *others])
+    gram = stats.gram[:, order[:, None], order]
+    change = np.linalg.inv(np.linalg.cholesky(gram.sum(axis=0) / len(stats))).T
+    back = np.linalg.inv(change)
+    own = TaskStatistics.trusted(change.T @ gram @ change, stats.moment, stats.count)
+    inside = back @ cov[np.ix_(order, order)] @ back.T
+    info = information(own, inside, variance, restricted)
     rows, columns = np.tril_indices(len(cov))
-    free = np.isin(rows, quantities.vary) & np.isin(columns, quantities.vary)
-    kept = np.flatnonzero(np.append(free, quantities.noisy))
+    kept = np.flatnonzero(np.append((rows < r) & (columns < r), quantities.noisy))
     part = info[np.ix_(kept, kept)]
     units = np.sqrt(np.maximum(np.diag(part), 0.0))
-    out = np.zeros_like(info)
     if units.min() <= 0:
-        out[np.ix_(kept, kept)] = np.nan
-        return out
+        return np.full_like(part, np.nan)
     scaled = part / np.outer(units, units)
-    values = np.linalg.eigvalsh(scaled)
-    inverse = np.linalg.inv(scaled) if values[0] > 1e-9 else np.full_like(scaled, np.nan)
-    out[np.ix_(kept, kept)] = inverse / np.outer(units, units)
+    if not np.linalg.eigvalsh(scaled)[0] > 1e-9:
+        return np.full_like(part, np.nan)
+    inverse = np.linalg.inv(scaled) / np.outer(units, units)
+    a, b = np.tril_indices(r)
+    move = np.eye(len(part))  # entries of change Sigma change' by those of Sigma
+    crossed = change[np.ix_(a, b)] * change[np.ix_(b, a)]
+    moved = change[np.ix_(a, a)] * change[np.ix_(b, b)] + np.where(a == b, 0.0, crossed)
+    move[: len(a), : len(a)] = moved
+    out: Array = move @ inverse @ move.T
     return out
 
 
 def _slopes(cov: Array, noise: float, quantities: Quantities) -> Array:
-    """Of standard deviations, correlations and the noise by the triangle of Sigma and sigma^2."""
-    rows, columns = np.tril_indices(len(cov))
+    """Of standard deviations, correlations and the noise by the triangle of Sigma of the features
+    that differ, and sigma^2."""
+    own = cov[np.ix_(quantities.vary, quantities.vary)]
+    rows, columns = np.tril_indices(len(own))
     place = {(int(i), int(j)): k for k, (i, j) in enumerate(zip(rows, columns, strict=True))}
-    out = np.zeros((len(quantities.vary) + len(quantities.pairs) + quantities.noisy, len(rows) + 1))
-    sd = np.sqrt(np.maximum(np.diag(cov), 0.0))
+    where = {feature: i for i, feature in enumerate(quantities.vary)}
+    sizes = len(own) + len(quantities.pairs) + quantities.noisy, len(rows) + quantities.noisy
+    out = np.zeros(sizes)
+    sd = np.sqrt(np.maximum(np.diag(own), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        for k, i in enumerate(quantities.vary):
-            out[k, place[i, i]] = 0.5 / sd[i]
-        for k, (i, j) in enumerate(quantities.pairs, len(quantities.vary)):
+        for i in range(len(own)):
+            out[i, place[i, i]] = 0.5 / sd[i]
+        for k, pair in enumerate(quantities.pairs, len(own)):
+            i, j = where[pair[0]], where[pair[1]]
             out[k, place[i, j]] = 1 / (sd[i] * sd[j])
             for one in (i, j):
-                out[k, place[one, one]] = -cov[i, j] / (2 * sd[i] * sd[j] * cov[one, one])
+                out[k, place[one, one]] = -own[i, j] / (2 * sd[i] * sd[j] * own[one, one])
     if quantities.noisy:
         out[-1, -1] = 0.5 / noise
     return np.where(np.isfinite(out), out, 0.0)

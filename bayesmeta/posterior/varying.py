@@ -18,6 +18,11 @@ def refuse_conjugate(prior: Prior, differs: NDArray[np.bool_]) -> None:
             "prior InverseWishart gives every feature a variance, and some have the same "
             "coefficient in all tasks; use LKJ"
         )
+    if isinstance(prior, KnownCovariance) and np.asarray(prior.cov)[~differs].any():
+        raise InputError(
+            "prior KnownCovariance must have a cov that is 0 in the rows and columns of features "
+            "whose coefficient is the same in all tasks"
+        )
 
 
 def of_varying(prior: Prior, differs: NDArray[np.bool_]) -> Prior:

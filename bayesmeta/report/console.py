@@ -109,8 +109,6 @@ def print_tasks(
     print_blocks(console, title, ["task", *(label(task["task"], 16) for task in shown)], groups)
     console.print(f"± sd: {note}")
     if any(task.get("conditional") for task in shown):
-        console.print(
-            "* conditional on a singular covariance, whose uncertainty is not included: too short"
-        )
+        console.print("* conditional on a covariance that is singular or not determined: too short")
     if len(tasks) > SHOWN:
         console.print(f"and {len(tasks) - SHOWN} more tasks; --json has them all")

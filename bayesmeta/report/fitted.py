@@ -125,8 +125,9 @@ def print_fit(
         variance, sd = number(estimate.noise_sd**2), number(estimate.noise_sd)
         console.print(f"noise: variance {variance}, sd {sd}")
     if fitted.loglik is not None:
+        kind = "restricted log-likelihood" if fitted.method == "reml" else "log-likelihood"
         console.print(
-            f"log-likelihood {fitted.loglik:.3f}, AIC {number(fitted.aic)}, "
+            f"{kind} {fitted.loglik:.3f}, AIC {number(fitted.aic)}, "
             f"BIC {number(fitted.bic)}, df {fitted.df}"
         )
     tasks = _task_estimates(fitted)

@@ -181,11 +181,7 @@ def fit_coder(
     names = tuple(INTERCEPT if one == "Intercept" else str(one) for one in labels)
     if not own.model_spec.column_names:
         raise InputError("formula: the term with the bar has no features; write '(1 | task)'")
-    values, others = np.asarray(made, dtype=float), np.asarray(own, dtype=float)
-    places = [
-        _place(name, others[:, j], labels, values)
-        for j, name in enumerate(own.model_spec.column_names)
-    ]
+    places = [_place(str(name), labels) for name in own.model_spec.column_names]
     lacking = [
         str(name)
         for name, at in zip(own.model_spec.column_names, places, strict=True)
@@ -195,12 +191,10 @@ def fit_coder(
     return Coder(columns, names, tuple(j in places for j in range(len(names))), (), spec)
 
 
-def _place(name: str, values: Array, names: Sequence[str], columns: Array) -> int | None:
-    """Which column is this one: that of its name, or another of the same values (x:z is z:x)."""
-    for j in sorted(range(len(names)), key=lambda j: names[j] != name):
-        if np.array_equal(columns[:, j], values, equal_nan=True):
-            return j
-    return None
+def _place(name: str, names: Sequence[str]) -> int | None:
+    """Which column is this one: that of its name, or of the same factors (x:z is z:x)."""
+    factors = set(name.split(":"))
+    return next((j for j, one in enumerate(names) if set(one.split(":")) == factors), None)
 
 
 def _refuse_others(names: list[str], fixed: str) -> None:

@@ -38,7 +38,7 @@ def test_tables_fit_80_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr().out
     text = [line for line in shown.split("\n") if "wrote" not in line]
     assert max(map(len, text)) <= 80
-    assert "_4" in shown and "* conditional on a singular covariance" in shown
+    assert "_4" in shown and "* conditional on a covariance that is singular" in shown
     assert not any(line.rstrip().endswith("…") for line in text) and plot.exists()
 
 

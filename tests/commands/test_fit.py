@@ -197,7 +197,7 @@ def test_advice_names_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     command = ["fit", str(tmp_path / "t.csv"), "--task", "t", "--reward", "y", "--intercept"]
     assert run(*command) == 0
     shown = capsys.readouterr().out.replace("\n", " ")
-    assert "give --noise-sd if it was estimated" in shown and "noise_sd" not in shown
+    assert "give --noise-sd, " in shown and "noise_sd" not in shown
     assert run(*command, "--json") == 0
     assert "give --noise-sd" in json.loads(capsys.readouterr().out)["advice"]
     assert run(*command, "--method", "moment") == 2

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 SHOWN = 60
 """Tasks in a figure of tasks at most."""
-CONDITIONAL = "* dashed bars are conditional on a singular covariance, and too short"
+CONDITIONAL = "* dashed bars are conditional on a covariance that is singular or not determined"
 """Below a figure with such bars."""
 
 
