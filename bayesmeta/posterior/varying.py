@@ -18,10 +18,13 @@ def refuse_conjugate(prior: Prior, differs: NDArray[np.bool_]) -> None:
             "prior InverseWishart gives every feature a variance, and some have the same "
             "coefficient in all tasks; use LKJ"
         )
-    if isinstance(prior, KnownCovariance) and np.asarray(prior.cov)[~differs].any():
+    if (
+        isinstance(prior, KnownCovariance)
+        and np.asarray(prior.cov)[np.ix_(~differs, differs)].any()
+    ):
         raise InputError(
-            "prior KnownCovariance must have a cov that is 0 in the rows and columns of features "
-            "whose coefficient is the same in all tasks"
+            "prior KnownCovariance has covariances with features whose coefficient is the same in "
+            "all tasks; make them 0"
         )
 
 

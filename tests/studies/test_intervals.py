@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import bayesmeta as bm
 from bayesmeta.report.page import faults
@@ -11,9 +10,6 @@ from bayesmeta.studies import intervals
 from tests.helpers import ROOT, load
 
 FOLDER = ROOT / "analyses" / "intervals"
-recorded = pytest.mark.skipif(
-    not (FOLDER / "intervals.nc").exists(), reason="not recorded yet: analyses/record.py intervals"
-)
 
 
 def test_a_cell_has_all_ends() -> None:
@@ -26,7 +22,6 @@ def test_a_cell_has_all_ends() -> None:
     assert (wald.low < high).all() and (wald.high > low).all()
 
 
-@recorded
 def test_coverage_is_within_the_bounds_set_before_the_run() -> None:
     """Of profile intervals of each quantity, and of predictions for a new task."""
     record = bm.read_record(FOLDER / "intervals.nc")
@@ -41,7 +36,6 @@ def test_coverage_is_within_the_bounds_set_before_the_run() -> None:
         assert low <= float(here.predicted) / intervals.RUNS <= high
 
 
-@recorded
 def test_the_page_is_generated() -> None:
     """From the record, and keeps the rules of pages."""
     texts = load(FOLDER / "report.py").texts(bm.read_record(FOLDER / "intervals.nc"))

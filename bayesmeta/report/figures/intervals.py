@@ -37,6 +37,6 @@ def figure_intervals(record: xr.Dataset, level: float) -> Figure:
         clean(axes, f"{n} tasks", grid="x")
     panels[0].set_yticks(np.arange(len(names)), names)
     panels[0].invert_yaxis()
-    panels[-1].legend(frameon=False, fontsize=8, loc="lower left")
+    panels[0].legend(frameon=False, fontsize=8, loc="lower left")
     note_below(figure, "bars: exact 95% intervals over runs; line: the nominal coverage")
     return figure
