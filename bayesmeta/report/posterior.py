@@ -130,8 +130,8 @@ def centred_in_words(tree: xr.DataTree) -> str:
     shown = [f"{label(name)} {mean:.5g}" for name, mean in list(taken.items())[:3]]
     more = ", …" if len(taken) > 3 else ""
     return (
-        f"features were centred ({', '.join(shown)}{more}): the prior of the intercept is of the "
-        "level there; the table is of the features as given"
+        f"features were centred ({', '.join(shown)}{more}): the prior, of intercept, standard "
+        "deviations and correlations, is of the level there; the table is of the features as given"
     )
 
 
