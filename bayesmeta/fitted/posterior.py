@@ -14,7 +14,10 @@ from bayesmeta.fitted.quantities import Quantities, checked_level
 from bayesmeta.fitted.rows import asked_rows, own_sums
 from bayesmeta.fitted.tables import summary_rows, text_of
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.kernels.collapsed import Tasks
 from bayesmeta.posterior.diagnostics import trustworthy
+from bayesmeta.posterior.predictive import thetas_of
+from bayesmeta.posterior.tree import read
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.design import Design
 
@@ -160,7 +163,11 @@ class FittedPosterior:
         if method == "eti":
             low, high = np.quantile(flat, [(1 - level) / 2, (1 + level) / 2], axis=0)
         else:
-            low, high = shortest(flat, level)
+            import arviz_stats as azs
+            import xarray as xr
+
+            named = xr.DataArray(draws, dims=("chain", "draw", "quantity"))
+            low, high = azs.hdi(named, prob=level).transpose("ci_bound", "quantity").values
         index = pd.Index(self.quantities.names, name="quantity")
         found = pd.DataFrame({"low": low, "high": high}, index=index)
         found.attrs |= {"method": method, "level": level}
@@ -205,21 +212,18 @@ class FittedPosterior:
 
     def _theta(self, gram: Array, moment: Array, random_seed: int) -> Array:
         """Draws (s, n, d) of the coefficients of tasks with these statistics."""
-        from bayesmeta.gaussian import lower_root
-
-        rng = np.random.default_rng(np.random.SeedSequence([random_seed, 7]))
-        means, covs, noises = self._draws()
-        middle = means.mean(axis=0)  # relative to it: a large level costs no digits
-        moved = moment - gram @ middle
-        kept = self._spaced()
-        out = np.empty((len(kept), *moment.shape))
-        for k, i in enumerate(kept):
-            prior = GaussianPrior(means[i] - middle, covs[i])
-            mean, cov = prior.trusted_posterior(gram, moved, float(noises[i]))
-            roots = np.array([lower_root(one) for one in cov])
-            normals = rng.standard_normal(moment.shape)
-            out[k] = middle + mean + np.einsum("nij,nj->ni", roots, normals)
-        return out
+        found, kept = read(self.tree), self._spaced()
+        stats = TaskStatistics.trusted(gram, moment)
+        if found.centring is not None:
+            stats = found.centring.inside(stats)
+        none = np.zeros(len(gram))
+        thinned = found._replace(
+            means=found.means[kept],
+            roots=found.roots[kept],
+            noise_sds=found.noise_sds[kept],
+            tasks=Tasks(stats.gram, stats.moment, none, none),
+        )
+        return thetas_of(thinned, random_seed)
 
     def predict(
         self,
@@ -284,13 +288,3 @@ class FittedPosterior:
     def _repr_html_(self) -> str:
         title, rows, below = self._shown()
         return html_table(title, rows, "; ".join(below))
-
-
-def shortest(draws: Array, level: float) -> tuple[Array, Array]:
-    """The shortest interval with this share of the draws, of every column."""
-    ordered = np.sort(draws, axis=0)
-    held = max(int(np.ceil(level * len(ordered))), 1)
-    widths = ordered[held - 1 :] - ordered[: len(ordered) - held + 1]
-    first = widths.argmin(axis=0)
-    columns = np.arange(draws.shape[1])
-    return ordered[first, columns], ordered[first + held - 1, columns]

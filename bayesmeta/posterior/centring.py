@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Advice, Array, InputError
+from bayesmeta.estimators.origin import NAMES
 from bayesmeta.statistics import TaskStatistics
 
-INTERCEPTS = ("intercept", "Intercept", "(Intercept)")
-"""Labels of a feature that is always 1."""
 ROUNDING = 1e-13
 """What of a feature's sum of squares in a task is taken for 0 once its mean is off."""
 
@@ -99,7 +98,9 @@ def centring_of(stats: TaskStatistics, centre: bool | str | None = None) -> Cent
             )
         )
     found = [
-        i for i, name in enumerate(names) if name == given or (given is None and name in INTERCEPTS)
+        i
+        for i, name in enumerate(names)
+        if name == given or (given is None and name.lower() in NAMES)
     ]
     found = [i for i in found if _always_one(stats, i)]
     if not found:

@@ -49,16 +49,21 @@ def add_theta(tree: xr.DataTree, random_seed: int = 0) -> xr.DataTree:
     import xarray as xr
 
     found = read(tree)
-    theta = _thetas(found, random_seed)
+    theta = thetas_of(found, random_seed)
     shape = *found.shape, *theta.shape[1:]
     posterior = tree["posterior"].to_dataset()
     posterior["theta"] = (("chain", "draw", "task", "feature"), theta.reshape(shape))
     posterior = posterior.assign_coords(task=task_sums(tree)["task"])
     tree["posterior"] = xr.DataTree(posterior)
+    # likelihoods and predictions of rows are of the thetas that the tree has
+    if "log_likelihood" in tree.children and "row" in tree["log_likelihood"].dims:
+        tree = add_log_likelihood(tree, "row")
+    if "posterior_predictive" in tree.children and "row" in tree["posterior_predictive"].dims:
+        tree = add_predictive(tree, random_seed=random_seed)
     return tree
 
 
-def _thetas(found: Read, seed: int) -> Array:
+def thetas_of(found: Read, seed: int) -> Array:
     """A draw of every task's theta for every prior, (s, n, d)."""
     rng = np.random.default_rng(np.random.SeedSequence([seed, 3]))
     n, d = found.tasks.moment.shape
@@ -78,7 +83,7 @@ def _own_thetas(tree: xr.DataTree, found: Read) -> Array:
     if "theta" in tree["posterior"]:
         kept = tree["posterior"]["theta"].transpose("chain", "draw", "task", "feature").values
         return kept.reshape(-1, *kept.shape[2:])
-    return _thetas(found, 0)
+    return thetas_of(found, 0)
 
 
 def task_means(tree: xr.DataTree, draws: int = 200) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bayesmeta as bm
-from bayesmeta.fitted.posterior import FittedPosterior, shortest
+from bayesmeta.fitted.posterior import FittedPosterior
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +42,3 @@ def test_tasks_and_predictions_agree_with_reml(fit: FittedPosterior) -> None:
     found, other = fit.predict(row), reml.predict(row)
     np.testing.assert_allclose(found["sd"], other["sd"], rtol=0.15)
     assert (fit.predict(row, rewards=True)["sd"] > found["sd"]).all()
-
-
-def test_the_shortest_interval() -> None:
-    """Of draws with a long tail, at their short end."""
-    low, high = shortest(np.arange(100.0)[:, None] ** 2, 0.5)
-    assert low[0] == 0 and high[0] == 49**2

@@ -158,3 +158,16 @@ def test_without_rows_tasks_are_what_is_left_out(smaller: xr.DataTree) -> None:
     az.plot_ppc_dist(found)
     with pytest.raises(bm.InputError, match="no rows"):
         bm.add_log_likelihood(found, by="row")
+
+
+def test_other_thetas_come_with_their_own_likelihoods(tree: xr.DataTree) -> None:
+    """Likelihoods of rows are those of the thetas that the tree has."""
+    own = bm.add_theta(tree.copy(), random_seed=5)
+    theta = own["posterior"]["theta"].values
+    data = own["constant_data"].to_dataset()
+    fitted = np.einsum("cdri,ri->cdr", theta[:, :, data["task_index"].values], data["features"])
+    sigma = own["posterior"]["sigma"].values[..., None]
+    z = (own["observed_data"]["rewards"].values - fitted) / sigma
+    expected = -0.5 * z**2 - np.log(sigma) - 0.5 * np.log(2 * np.pi)
+    np.testing.assert_allclose(own["log_likelihood"]["rewards"], expected, rtol=1e-8)
+    assert not np.allclose(tree["log_likelihood"]["rewards"], expected)
