@@ -59,6 +59,11 @@ def pack(stats: TaskStatistics, change: Array, each: Each = _here) -> Packed:
 
 def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
     """Some tasks as a chunk, those with well-conditioned grams first."""
+    return laid_out(stats, change, part)[0]
+
+
+def laid_out(stats: TaskStatistics, change: Array, part: slice) -> tuple[Chunk, NDArray[np.intp]]:
+    """The same, and the place of every task in the chunk."""
     d = stats.dim
     gram, moment = changed(stats.gram[part], change), stats.moment[part] @ change
     n = len(gram)
@@ -77,16 +82,21 @@ def lay_out(stats: TaskStatistics, change: Array, part: slice) -> Chunk:
     def both(each: Array) -> Array:
         return np.concatenate([_padded(each, first), _padded(each, last)], axis=-1)
 
-    return Chunk(
+    inverses = _padded(found.inverses, first, unit)
+    chunk = Chunk(
         both(found.grams),
         both(found.moments),
         both(energy),
-        _padded(found.inverses, first, unit),
+        inverses,
         _padded(found.estimates, first),
         _padded(left, everyone[: len(first)]),
         _padded(found.logs, first),
         len(first),
     )
+    places = np.empty(n, dtype=np.intp)
+    places[first] = everyone[: len(first)]
+    places[last] = inverses.shape[1] + everyone[: len(last)]
+    return chunk, places
 
 
 def changed(gram: Array, change: Array) -> Array:

@@ -69,8 +69,16 @@ def value_and_gradients(mean, root, noise_sd, data):
 @kernel
 def value_alone(mean, root, noise_sd, data):
     """The value of ``value_and_gradients``, at a third of its cost or less."""
-    logs, quad = estep_value(data.chunk, _in_frame(mean, root, noise_sd, data.frame))
+    at = _in_frame(mean, root, noise_sd, data.frame)
+    logs, quad = estep_value(data.chunk, at, np.empty(0))
     return _value(logs, quad, noise_sd, data.steps)
+
+
+@kernel
+def value_of_each(mean, root, noise_sd, data, each):
+    """Leave in ``each`` what every task adds to -2 times the log-likelihood, but for the constant
+    of its steps; tasks stand as in ``data.chunk``."""
+    estep_value(data.chunk, _in_frame(mean, root, noise_sd, data.frame), each)
 
 
 @inlined
@@ -109,30 +117,26 @@ class Priors(NamedTuple):
 
 
 @kernel
-def tasks_given_priors(tasks, priors, normals, thetas, values):
-    """For every prior in turn: a draw of every theta_j from its posterior, and the log-likelihood
-    of every task, theta_j integrated out.
+def thetas_given_priors(tasks, priors, normals, thetas):
+    """For every prior in turn: a draw of every theta_j from its posterior.
 
     With Sigma = L L', M = I + L'VL/sigma^2 = R R' and y = R^-1 L'(A'x - V mu)/sigma^2, the
     posterior of theta is mu + L R'^-1 (y + z), z standard normal. ``normals`` and ``thetas`` are
-    (priors, n, d), ``values`` is (priors, n); any of them may have no rows, and is then left out.
+    (priors, n, d).
     """
-    gram, moment, energy, count = tasks
+    gram, moment = tasks.gram, tasks.moment
     n, d = moment.shape
     m, w, y, lv = np.empty((d, d)), np.empty(d), np.empty(d), np.empty((d, d))
     for p in range(priors.means.shape[0]):
         root, mean, noise_sd = priors.roots[p], priors.means[p], priors.noise_sds[p]
         tau = 1.0 / (noise_sd * noise_sd)
         for k in range(n):
-            quad = tau * energy[k]
             for i in range(d):
                 total = moment[k, i]
-                quad -= tau * mean[i] * total
                 for j in range(d):
                     total -= gram[k, i, j] * mean[j]
                 w[i] = tau * total
-                quad -= mean[i] * w[i]
-            logs = _factor(gram, k, root, tau, lv, m)
+            _factor(gram, k, root, tau, lv, m)
             for i in range(d):
                 total = 0.0
                 for q in range(i, d):
@@ -140,26 +144,21 @@ def tasks_given_priors(tasks, priors, normals, thetas, values):
                 for q in range(i):
                     total -= m[i, q] * y[q]
                 y[i] = total / m[i, i]
-                quad -= y[i] * y[i]
-            if values.shape[0]:
-                constant = count[k] * (_LOG_2PI - math.log(tau))
-                values[p, k] = -0.5 * (constant + logs + quad)
-            if thetas.shape[0]:
-                for i in range(d - 1, -1, -1):  # u = R'^-1 (y + z)
-                    total = y[i] + normals[p, k, i]
-                    for q in range(i + 1, d):
-                        total -= m[q, i] * w[q]
-                    w[i] = total / m[i, i]
-                for i in range(d):
-                    total = mean[i]
-                    for q in range(i + 1):
-                        total += root[i, q] * w[q]
-                    thetas[p, k, i] = total
+            for i in range(d - 1, -1, -1):  # u = R'^-1 (y + z)
+                total = y[i] + normals[p, k, i]
+                for q in range(i + 1, d):
+                    total -= m[q, i] * w[q]
+                w[i] = total / m[i, i]
+            for i in range(d):
+                total = mean[i]
+                for q in range(i + 1):
+                    total += root[i, q] * w[q]
+                thetas[p, k, i] = total
 
 
 @inlined
 def _factor(gram, k, root, tau, lv, m):
-    """Write tau L'V of task k to ``lv`` and R, with R R' = I + tau L'VL, to ``m``: log|M|."""
+    """Write tau L'V of task k to ``lv`` and R, with R R' = I + tau L'VL, to ``m``."""
     d = root.shape[0]
     for i in range(d):
         for j in range(d):
@@ -167,7 +166,6 @@ def _factor(gram, k, root, tau, lv, m):
             for q in range(i, d):
                 total += root[q, i] * gram[k, q, j]
             lv[i, j] = tau * total
-    logs = 0.0
     for j in range(d):
         for i in range(j, d):
             total = 1.0 if i == j else 0.0
@@ -177,7 +175,5 @@ def _factor(gram, k, root, tau, lv, m):
                 total -= m[i, q] * m[j, q]
             m[i, j] = total
         pivot = math.sqrt(m[j, j])
-        logs += 2 * math.log(pivot)
         for i in range(j, d):
             m[i, j] /= pivot
-    return logs

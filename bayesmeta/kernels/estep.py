@@ -150,8 +150,11 @@ def sums_of_tasks(chunk, at, each):
 
 
 @inlined
-def estep_value(chunk, at):
-    """The sums of log|M| and of the quadratic form alone, the same bits as those of ``estep``."""
+def estep_value(chunk, at, each):
+    """The sums of log|M| and of the quadratic form alone, the same bits as those of ``estep``.
+
+    The two of every task, added up, are left in ``each`` (n,), unless that has no entries.
+    """
     d, n = chunk.moments.shape
     lanes, cov = _space(d), covariance(at.root)
     logs, quad = np.zeros(LANES), np.zeros(LANES)
@@ -163,6 +166,9 @@ def estep_value(chunk, at):
         for k in range(LANES):
             logs[k] += lanes.logs[k]
             quad[k] += lanes.quad[k]
+        if each.size:
+            for k in range(LANES):
+                each[first + k] = lanes.logs[k] + lanes.quad[k]
     return logs.sum(), quad.sum()
 
 

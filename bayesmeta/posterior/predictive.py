@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError, one_of, renamed, whole
-from bayesmeta.kernels.collapsed import Priors, tasks_given_priors
+from bayesmeta.kernels.collapsed import Priors, thetas_given_priors
+from bayesmeta.posterior.taskdata import likelihood_of_each
 from bayesmeta.posterior.tree import Read, read, task_sums
+from bayesmeta.runner.executors import usable_cores
+from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -73,7 +76,7 @@ def thetas_of(found: Read, seed: int) -> Array:
         here = slice(first, first + step)
         normals = rng.standard_normal(theta[here].shape)
         priors = Priors(found.means[here], found.roots[here], found.noise_sds[here])
-        tasks_given_priors(found.tasks, priors, normals, theta[here], np.empty((0, n)))
+        thetas_given_priors(found.tasks, priors, normals, theta[here])
     return found.outside(theta)
 
 
@@ -170,10 +173,10 @@ def _of_tasks(tree: xr.DataTree, found: Read) -> Array:
             "the likelihood of a task needs its count and energy (steps and sum of squared "
             "rewards); make the TaskStatistics with them"
         )
-    n, d = found.tasks.moment.shape
-    values, none = np.empty((len(found.means), n)), np.empty((0, n, d))
-    priors = Priors(found.means, found.roots, found.noise_sds)
-    tasks_given_priors(found.tasks, priors, none, none, values)
+    gram, moment, energy, count = found.tasks
+    stats = TaskStatistics.trusted(gram, moment, count, energy)
+    draws = found.means, found.roots, found.noise_sds
+    values = likelihood_of_each(stats, *draws, usable_cores())
     return values + sums["log_weights"].values / 2 if "log_weights" in sums else values
 
 

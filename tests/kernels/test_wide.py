@@ -39,4 +39,4 @@ def test_value_alone(dim: int) -> None:
     chunk = lay_out(tasks(1, dim, 2 * LANES), np.eye(dim), slice(None))
     at = Parameters(np.zeros(dim), np.eye(dim), 0.7)
     found = estep(chunk, at, NONE)
-    assert estep_value(chunk, at) == (found.logs, found.quad)
+    assert estep_value(chunk, at, np.empty(0)) == (found.logs, found.quad)

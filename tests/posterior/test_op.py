@@ -8,15 +8,16 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.compile.mode import Mode
 from pytensor.gradient import DisconnectedInputError, verify_grad
+from scipy.stats import multivariate_normal
 
-from bayesmeta.kernels.collapsed import Priors, Tasks, tasks_given_priors
+from bayesmeta.kernels.collapsed import Priors, Tasks, thetas_given_priors
 from bayesmeta.posterior.op import (
     RANKS,
     CollapsedLikelihood,
     plain_likelihood,
     task_likelihood,
 )
-from bayesmeta.posterior.taskdata import task_data
+from bayesmeta.posterior.taskdata import likelihood_of_each, task_data
 from bayesmeta.statistics import TaskStatistics
 from tests.helpers import Problem
 
@@ -114,10 +115,11 @@ def test_tasks_one_by_one(dim: int) -> None:
     stats = problem.stats
     assert stats.count is not None and stats.energy is not None
     means, roots = problem.mean[None], problem.root[None]
-    values, thetas = np.empty((1, 40)), np.empty((1, 40, dim))
+    thetas = np.empty((1, 40, dim))
     tasks = Tasks(stats.gram, stats.moment, stats.energy, stats.count)
     priors = Priors(means, roots, np.array([0.8]))
-    tasks_given_priors(tasks, priors, np.zeros((1, 40, dim)), thetas, values)
+    thetas_given_priors(tasks, priors, np.zeros((1, 40, dim)), thetas)
+    values = likelihood_of_each(stats, *priors, cores=1)
     cov = problem.root @ problem.root.T
     expected = problem.log_likelihood(problem.mean, cov, 0.8**2)
     np.testing.assert_allclose(values.sum(), expected, rtol=1e-10)
@@ -126,6 +128,8 @@ def test_tasks_one_by_one(dim: int) -> None:
         omega = 0.64 * np.eye(len(x)) + rows @ cov @ rows.T
         mean = problem.mean + cov @ rows.T @ np.linalg.solve(omega, x - rows @ problem.mean)
         np.testing.assert_allclose(thetas[0, k], mean, rtol=1e-7, atol=1e-9)
+        own = multivariate_normal(rows @ problem.mean, omega).logpdf(x)
+        np.testing.assert_allclose(values[0, k], own, rtol=1e-9, atol=1e-9)
 
 
 def test_draws_of_theta_have_the_posterior_covariance() -> None:
@@ -138,7 +142,7 @@ def test_draws_of_theta_have_the_posterior_covariance() -> None:
     means, roots = np.tile(problem.mean, (4, 1)), np.tile(problem.root, (4, 1, 1))
     tasks = Tasks(stats.gram, stats.moment, stats.energy, stats.count)
     priors = Priors(means, roots, np.full(4, 0.8))
-    tasks_given_priors(tasks, priors, normals, thetas, np.empty((0, 1)))
+    thetas_given_priors(tasks, priors, normals, thetas)
     spread = (thetas[1:, 0] - thetas[0, 0]).T
     cov = problem.root @ problem.root.T
     rows = problem.rows[0]
