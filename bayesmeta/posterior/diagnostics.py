@@ -184,7 +184,7 @@ def check_draws(tree: xr.DataTree) -> Trust:
     posterior = group_of(tree, "posterior", "mu")
     stats = _stats_of(tree)
     names = [name for name in CHECKED if name in posterior]
-    data = posterior[[name for name in names if not _known(tree, name)]]
+    data = _entries_once(posterior[[name for name in names if not _known(tree, name)]])
     chains, draws = _size(posterior)
     checks = [Check("chains", chains, ">= 2", chains >= 2)]
     if draws < 4:
@@ -192,6 +192,22 @@ def check_draws(tree: xr.DataTree) -> Trust:
     else:
         checks += _convergence(data, chains)
     return Trust([*checks, *(_weights(stats) if "khat" in stats else _sampler(stats))])
+
+
+def _entries_once(data: xr.Dataset) -> xr.Dataset:
+    """The same without the entries of Sigma that others repeat."""
+    import xarray as xr
+
+    if "Sigma" not in data:
+        return data
+    whole = data["Sigma"]
+    ways = [str(dim) for dim in whole.dims if dim not in ("chain", "draw")]
+    upper = dict(zip(ways, np.triu_indices(whole.sizes[ways[0]]), strict=True))
+    labels = [[_label(whole, way, i) for i in index.tolist()] for way, index in upper.items()]
+    names = [", ".join(pair) for pair in zip(*labels, strict=True)]
+    once = whole.isel({way: xr.DataArray(index, dims="entry") for way, index in upper.items()})
+    once = once.drop_vars(ways, errors="ignore").assign_coords(entry=names)
+    return data.drop_vars("Sigma").assign(Sigma=once)
 
 
 def _stats_of(tree: xr.DataTree) -> xr.Dataset:
@@ -273,8 +289,11 @@ def _worst(
 
 def _entry(variable: str, array: xr.DataArray, place: int) -> str:
     """A name such as Sigma[price, quality] of an entry of a variable."""
-    labels = [
-        visible(array[dim].values[i]) if dim in array.coords else str(i)
-        for dim, i in zip(array.dims, np.unravel_index(place, array.shape), strict=True)
-    ]
+    places = map(int, np.unravel_index(place, array.shape))
+    labels = [_label(array, str(dim), i) for dim, i in zip(array.dims, places, strict=True)]
     return f"{variable}[{', '.join(labels)}]" if labels else variable
+
+
+def _label(array: xr.DataArray, dim: str, i: int) -> str:
+    """What a place along a dimension is called."""
+    return visible(array[dim].values[i]) if dim in array.coords else str(i)

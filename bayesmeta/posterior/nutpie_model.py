@@ -20,6 +20,9 @@ class Model(CompiledModel):
     callback: Callback
     size: int
     begin: Callable[[int], Array]
+    normal: bool = False
+    """Whether points are nearly standard normal: trajectories are then those of a standard normal,
+    exact, and only what the density differs by is left to steps, which may be longer."""
 
     @property
     def n_dim(self) -> int:
@@ -46,6 +49,10 @@ class Model(CompiledModel):
         extra_callback_rate: int,
         store: Any,
     ) -> Any:
+        if self.normal:
+            settings.update_settings(
+                settings.as_dict()["settings"] | {"trajectory_kind": "ExactNormal"}
+            )
         at = self.callback.places.ctypes.data
         density = _lib.LogpFunc(self.callback.density.address, at, self)
         expand = _lib.ExpandFunc(self.size, self.size, self.callback.expand.address, at, self)
@@ -72,13 +79,19 @@ def _no_adapter(*args: Any, **kwargs: Any) -> Any:
 
 
 def model_for_nutpie(
-    function: Any, data: Sequence[Any], size: int, begin: Callable[[int], Array]
+    function: Any,
+    data: Sequence[Any],
+    size: int,
+    begin: Callable[[int], Array],
+    normal: bool = False,
 ) -> Model:
-    """Of a compiled function of a point of this size and data; chains start at ``begin(seed)``."""
+    """Of a compiled function of a point of this size and data; chains start at ``begin(seed)``, and
+    move along trajectories of a standard ``normal`` or straight ones."""
     return Model(
         dims={"point": ("entry",)},
         reparameterized_names=None,
         callback=as_callback(function, data),
         size=size,
         begin=begin,
+        normal=normal,
     )
