@@ -42,6 +42,7 @@ STOCHASTIC = (
     "fit/unbiased-split",
     "models/quadrature",
     "models/draws",
+    "models/circles",
     "models/laplace",
     "models/laplace-exact",
     "models/prior-draws",

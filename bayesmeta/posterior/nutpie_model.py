@@ -12,6 +12,10 @@ from nutpie.sample import CompiledModel
 from bayesmeta.checks import Array
 from bayesmeta.posterior.callback import Callback, as_callback
 
+LONGEST = 0.75
+"""Of the steps along circles, in radians: a density that is a standard normal allows any, and half
+a circle leads to the opposite point, over and over."""
+
 
 @dataclass(frozen=True)
 class Model(CompiledModel):
@@ -50,9 +54,7 @@ class Model(CompiledModel):
         store: Any,
     ) -> Any:
         if self.normal:
-            settings.update_settings(
-                settings.as_dict()["settings"] | {"trajectory_kind": "ExactNormal"}
-            )
+            _move_on_circles(settings)
         at = self.callback.places.ctypes.data
         density = _lib.LogpFunc(self.callback.density.address, at, self)
         expand = _lib.ExpandFunc(self.size, self.size, self.callback.expand.address, at, self)
@@ -72,6 +74,15 @@ class Model(CompiledModel):
             extra_callback_rate,
             store,
         )
+
+
+def _move_on_circles(settings: Any) -> None:
+    """Let nutpie's trajectories be those of a standard normal, in steps of at most ``LONGEST``."""
+    own = settings.as_dict()["settings"]
+    own["trajectory_kind"] = "ExactNormal"
+    steps = own["adapt_options"]["step_size_settings"]["adapt_options"]
+    steps["dual_average"]["max_step_size"] = LONGEST
+    settings.update_settings(own)
 
 
 def _no_adapter(*args: Any, **kwargs: Any) -> Any:
