@@ -13,7 +13,8 @@ from bayesmeta.checks import Array, InputError
 from bayesmeta.columns import numbers, row_labels, tasks_of
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.batches import Source, from_dask, from_file, in_batches, sum_up
-from bayesmeta.tables.coding import Coder, categories_of, one_column
+from bayesmeta.tables.categories import categories_of
+from bayesmeta.tables.coding import Coder, one_column
 from bayesmeta.tables.missing import Missing
 from bayesmeta.tables.reading import read_table
 from bayesmeta.tables.request import Request, request_of
@@ -93,7 +94,9 @@ def tabulate(
     Parameters
     ----------
     source : pandas.DataFrame, path, or dask.dataframe.DataFrame
-        A row for every reward. A path leads to a CSV or Parquet file with a header.
+        A row for every reward. A path leads to a CSV or Parquet file with a header. Text, and a
+        categorical of anything, are categories: a pandas categorical's in its order, also in
+        Parquet, all others sorted.
     formula : str, optional
         In lme4's syntax, such as ``"Reaction ~ Days + (Days | Subject)"``: the reward, the
         features, and in the term with the bar those whose coefficients differ between tasks.
@@ -101,8 +104,8 @@ def tabulate(
     task, reward : str
         Without a formula: the columns that say which task a row belongs to, and its reward.
     features : sequence of str
-        Without a formula: columns whose coefficients differ between tasks; text is coded as
-        categories, the first being the reference.
+        Without a formula: columns whose coefficients differ between tasks; of categories the
+        first is the reference.
     intercept : bool
         Without a formula: whether to add a first feature, "intercept", that is always 1.
     fixed : sequence of str
@@ -176,7 +179,7 @@ def _whole(frame: DataFrame, request: Request) -> Design:
     if not len(kept):
         raise InputError("there are no rows" + (" with all values" if missing.count else ""))
     frame = frame[~lacking] if missing.count else frame
-    columns = {name: categories_of(frame[name], name, numeric=not request.fixed) for name in names}
+    columns = {name: categories_of(frame[name], name) for name in names}
     values = {name: one_column(frame, name, kind, kept) for name, kind in columns.items()}
     rewards = numbers(frame, request.reward, kept)
     weights = None if request.noise is None else request.noise.weights(frame, kept)
@@ -198,7 +201,7 @@ def _design(
     for name, kind in coder.columns.items():
         if kind is not None and not request.fixed:
             first = f", beside {kind[0]!r}" if request.intercept else ""
-            notes.append(f"column {name!r} holds text: coded as {len(kind)} categories{first}")
+            notes.append(f"column {name!r} is coded as {len(kind)} categories{first}")
     noise = request.noise
     return Design(
         stats,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesmeta.checks import InputError
+from bayesmeta.tables.parquet import read_whole
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -48,9 +49,14 @@ def read_table(path: Path, task: str) -> DataFrame:
     """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks."""
     with translated(path):
         refuse_devices(path)
-        if path.suffix.lower() in (".parquet", ".pq"):
+        if is_parquet(path):
             return _parquet(path)
         return _csv(path, task)
+
+
+def is_parquet(path: Path) -> bool:
+    """By its name."""
+    return path.suffix.lower() in (".parquet", ".pq")
 
 
 def refuse_devices(path: Path) -> None:
@@ -62,9 +68,7 @@ def refuse_devices(path: Path) -> None:
 
 def _parquet(path: Path) -> DataFrame:
     """All columns, those that pandas kept as an index included."""
-    import pandas as pd
-
-    frame = pd.read_parquet(path)
+    frame = read_whole(path)
     twice = [name for name in frame.index.names if name is not None and name in frame.columns]
     if twice:
         raise InputError(
