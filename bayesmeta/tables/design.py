@@ -13,7 +13,7 @@ from bayesmeta.checks import Array, InputError
 from bayesmeta.columns import numbers, row_labels, tasks_of
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.batches import Source, from_dask, from_file, in_batches, sum_up
-from bayesmeta.tables.categories import categories_of
+from bayesmeta.tables.categories import Categories, categories_of
 from bayesmeta.tables.coding import Coder, one_column
 from bayesmeta.tables.missing import Missing
 from bayesmeta.tables.reading import read_table
@@ -60,6 +60,8 @@ class Design(NamedTuple):
         As it was given, or made of the columns' names.
     notes
         What to tell the user: rows that were left out, columns that were coded.
+    columns
+        Those that ``matrix`` reads, with their categories, None for numbers.
     """
 
     stats: TaskStatistics
@@ -72,6 +74,7 @@ class Design(NamedTuple):
     dropped: int = 0
     formula: str = ""
     notes: tuple[str, ...] = ()
+    columns: dict[str, Categories] | None = None
 
 
 def tabulate(
@@ -214,4 +217,5 @@ def _design(
         dropped=missing.count,
         formula=request.formula,
         notes=tuple(note for note in notes if note),
+        columns=coder.columns,
     )

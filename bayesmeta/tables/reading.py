@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
@@ -45,13 +45,14 @@ def translated(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read as a table ({text})") from None
 
 
-def read_table(path: Path, task: str) -> DataFrame:
-    """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks."""
+def read_table(path: Path, task: str, words: Collection[str] = ()) -> DataFrame:
+    """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks. So
+    do the columns in ``words``."""
     with translated(path):
         refuse_devices(path)
         if is_parquet(path):
             return _parquet(path)
-        return _csv(path, task)
+        return _csv(path, task, words)
 
 
 def is_parquet(path: Path) -> bool:
@@ -78,7 +79,7 @@ def _parquet(path: Path) -> DataFrame:
     return frame.reset_index() if any(frame.index.names) else frame
 
 
-def _csv(path: Path, task: str) -> DataFrame:
+def _csv(path: Path, task: str, words: Collection[str]) -> DataFrame:
     """A table with the names of the header as they stand, also where two are the same.
 
     pandas reads the values. It would shift columns where rows are longer than the header and fill
@@ -95,7 +96,7 @@ def _csv(path: Path, task: str) -> DataFrame:
         header=0,
         names=list(places),
         index_col=False,
-        dtype=dict.fromkeys(labels, str),
+        dtype={i: str for i in places if header[i] == task or header[i] in words},
         keep_default_na=False,
         na_values={i: MISSING for i in places if i not in labels},
         low_memory=False,
