@@ -39,7 +39,7 @@ def add(commands: Subparsers) -> None:
         description="Estimate the mean and covariance of the parameters of tasks from a CSV or "
         "Parquet file with a row for every reward (a linear mixed model, to a statistician). "
         "bayesmeta sample draws from their posterior.",
-        epilog='example: bayesmeta fit sleepstudy --formula "Reaction ~ Days + (Days | Subject)"',
+        example='bayesmeta fit sleepstudy --formula "Reaction ~ Days + (Days | Subject)"',
     )
     add_data_options(fit)
     how = fit.add_argument_group("the estimate")

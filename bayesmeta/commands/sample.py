@@ -56,8 +56,8 @@ def add(commands: Subparsers) -> None:
         description="Draw from the posterior of the mean and covariance of the parameters of tasks "
         "in a CSV or Parquet file with a row for every reward. Exit code 1 where the draws should "
         "not be trusted. bayesmeta fit gives a single estimate.",
-        epilog="example: bayesmeta sample sleepstudy --task Subject --reward Reaction "
-        "--features Days --intercept --out sleep.nc",
+        example="bayesmeta sample sleepstudy --task Subject --reward Reaction \\\n"
+        "      --features Days --intercept --level 0.9 --out sleep.nc",
     )
     add_data_options(sample)
     _add_sampler(sample.add_argument_group("the sampler"))

@@ -155,7 +155,8 @@ def test_what_does_not_vary_is_not_in_tables_of_tasks(
     path = tmp_path / "t.csv"
     frame.to_csv(path, index=False)
     asked = [str(path), "--formula", "y ~ x + z + (x | g)"]
-    drawn = [*LAPLACE, "--out", str(tmp_path / "a.nc"), "--plot", str(tmp_path / "t.png")]
+    drawn = ["--draws", "50", "--tune", "100", "--chains", "2"]  # laplace wants all to vary
+    drawn += ["--out", str(tmp_path / "a.nc"), "--plot", str(tmp_path / "t.png")]
     for command in (["fit", *asked], ["sample", *asked, *drawn]):
         assert run(*command) in (0, 1)
         shown = capsys.readouterr().out
