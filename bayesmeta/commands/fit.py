@@ -8,18 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesmeta.checks import InputError
+from bayesmeta.commands.predictions import add_predict_options, predicted, read_new
 from bayesmeta.commands.table import (
     add_data_options,
+    add_output_options,
     in_options,
     naming_options,
     read_tasks,
-    say,
     say_notes,
+    write_and_say,
 )
 from bayesmeta.display import visible
 
 if TYPE_CHECKING:
     from bayesmeta.commands.parsing import Subparsers
+    from bayesmeta.fitted.prior import FittedPrior
+    from bayesmeta.runner.files import Writer
 
 METHODS = ("moment", "moment-widened", "moment-clipped", "ml", "reml")
 """Those of ``fit_prior`` that need nothing but the table: without split and gls."""
@@ -35,33 +39,31 @@ def add(commands: Subparsers) -> None:
         description="Estimate the mean and covariance of the parameters of tasks from a CSV or "
         "Parquet file with a row for every reward (a linear mixed model, to a statistician). "
         "bayesmeta sample draws from their posterior.",
+        example='bayesmeta fit sleepstudy --formula "Reaction ~ Days + (Days | Subject)"',
     )
     add_data_options(fit)
-    fit.add_argument(
+    how = fit.add_argument_group("the estimate")
+    how.add_argument(
         "--method",
         type=_method,
         choices=METHODS,
         default="reml",
         help="default: %(default)s; split and gls are in Python only",
     )
-    fit.add_argument(
-        "--widening",
-        type=float,
-        metavar="C",
-        help="c_w of eq. (12), for moment-widened",
+    how.add_argument(
+        "--widening", type=float, metavar="C", help="c_w of eq. (12), for moment-widened"
     )
-    fit.add_argument("--horizon", type=int, metavar="T", help="steps of a task, for moment-widened")
-    fit.add_argument(
+    how.add_argument("--horizon", type=int, metavar="T", help="steps of a task, for moment-widened")
+    how.add_argument(
         "--confint",
         choices=("wald", "profile", "bootstrap"),
         default="wald",
         help="how intervals are found (default: %(default)s)",
     )
-    fit.add_argument(
-        "--level", type=float, default=0.95, metavar="P", help="of intervals (default: 0.95)"
-    )
-    fit.add_argument("--seed", type=int, default=0, metavar="N", help="of --confint bootstrap")
-    fit.add_argument("--sort", metavar="FEATURE", help="order the tasks of --plot by this feature")
+    how.add_argument("--seed", type=int, default=0, metavar="N", help="of --confint bootstrap")
+    output = add_output_options(fit)
+    output.add_argument("--sort", metavar="FEATURE", help="order the tasks of --plot by this one")
+    add_predict_options(fit)
     fit.set_defaults(command=_fit)
 
 
@@ -94,11 +96,12 @@ def _fit(options: argparse.Namespace) -> int:
     from bayesmeta.fitted.prior import FittedPrior
     from bayesmeta.report.console import rendered
     from bayesmeta.report.fitted import as_json, print_fit
-    from bayesmeta.runner.files import writable_folder, write_atomically
+    from bayesmeta.runner.progress import compiling
 
     _check_widening(options)
-    with naming_options():
+    with naming_options(), compiling():
         design = read_tasks(options)
+        new = read_new(options, design)
         fitted = fit(
             design,
             method=options.method,
@@ -109,27 +112,31 @@ def _fit(options: argparse.Namespace) -> int:
         assert isinstance(fitted, FittedPrior)
         ends = fitted.confint(options.confint, random_seed=options.seed)
         found = as_json(fitted, in_options, ends)
+        files = _files(options, fitted)
+        if new is not None:
+            files[new.place] = predicted(
+                new, lambda rows: fitted.predict(rows, rewards=options.with_noise)
+            )
+    names = {"plot": options.plot, "predictions": None if new is None else new.place}
+    found["files"] = {name: str(path) for name, path in names.items() if path is not None}
     text = json.dumps(found, indent=2, allow_nan=False)
     if not options.json:
         text = rendered(lambda to: print_fit(to, fitted, in_options, ends))
-    if options.plot is None:
-        say_notes(design)
-        say(text)
-        return 0
-    from bayesmeta.report.figures.tasks import figure_fit
+        text = "\n".join([text, *(f"wrote {visible(path)}" for path in files)])
+    say_notes(design, () if new is None else new.notes)
+    write_and_say(files, text)
+    return 0
 
+
+def _files(options: argparse.Namespace, fitted: FittedPrior) -> dict[Path, Writer]:
+    """The picture, if it is asked for."""
+    from bayesmeta.report.figures.tasks import figure_fit
+    from bayesmeta.runner.files import writable_folder
+
+    if options.plot is None:
+        return {}
     if not fitted.estimate.usable:
         raise InputError(f"--plot: {in_options(fitted.estimate.status.advice)}")
-    with naming_options():
-        figure = figure_fit(fitted, options.sort)
-
-    def draw_and_say(to: Path) -> None:
-        """The text comes when the file is filled and before it is put in place: if one of them
-        cannot be written, the other is not."""
-        figure.savefig(to, dpi=110)
-        say(text if options.json else f"{text}\nwrote {visible(options.plot)}")
-
+    figure = figure_fit(fitted, options.sort)
     writable_folder(options.plot.parent)
-    say_notes(design)
-    write_atomically(options.plot, draw_and_say)
-    return 0
+    return {options.plot: lambda to: figure.savefig(to, dpi=110)}

@@ -12,16 +12,21 @@ from bayesmeta.display import visible
 
 
 class Parser(argparse.ArgumentParser):
-    """Exit code 2 and one line; numbers without Python's underscores."""
+    """Exit code 2 and one line; numbers without Python's underscores; ``example`` ends the help."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.example = example
         for kind in (int, float):
             self.register("type", kind, partial(plain, kind))
 
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog}: {visible(message)} (see {self.prog} --help)", file=sys.stderr)
         raise SystemExit(2)
+
+    def format_help(self) -> str:
+        """With the example as it stands: a command that is wrapped cannot be copied."""
+        return super().format_help() + (f"\nexample:\n  {self.example}\n" if self.example else "")
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None

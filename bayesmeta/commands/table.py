@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from bayesmeta.data.shipped import data_path
 from bayesmeta.display import visible
 
 if TYPE_CHECKING:
+    from bayesmeta.runner.files import Writer
     from bayesmeta.statistics import TaskStatistics
     from bayesmeta.tables.design import Design
 
@@ -45,55 +46,77 @@ def naming_options() -> Iterator[None]:
         raise InputError(in_options(error.args[0])) from None
 
 
+LEVEL = 0.95
+"""Of intervals, unless another is asked for."""
+
+
 def add_data_options(parser: argparse.ArgumentParser) -> None:
-    """The table, and which of its columns are what."""
+    """The table, which of its columns are what, and how it is read."""
     parser.add_argument(
         "file",
         type=Path,
         metavar="FILE",
         help=f"CSV or Parquet, with a header; or a data set of the package: {', '.join(DATA_SETS)}",
     )
-    parser.add_argument(
+    _add_model(parser.add_argument_group("the model: a formula, or columns"))
+    _add_noise(parser.add_argument_group("the noise"))
+    rows = parser.add_argument_group("rows")
+    rows.add_argument(
+        "--drop-missing", action="store_true", help="leave out rows that lack a value"
+    )
+    rows.add_argument(
+        "--batches",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="sum up the file in batches, in little memory (by default above 200 MB)",
+    )
+
+
+def _add_model(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--formula",
         metavar="F",
         help="as lme4 has it: 'y ~ x + (x | task)'; instead of the five options below",
     )
-    parser.add_argument("--task", metavar="COLUMN", help="which task a row belongs to")
-    parser.add_argument("--reward", metavar="COLUMN", help="the reward (the response)")
-    parser.add_argument(
+    group.add_argument("--task", metavar="COLUMN", help="which task a row belongs to")
+    group.add_argument("--reward", metavar="COLUMN", help="the reward (the response)")
+    group.add_argument(
         "--features",
         action="append",
         default=[],
         metavar="A,B,…",
         help="columns, with commas; may be repeated, and a name that has a comma stands alone",
     )
-    parser.add_argument("--intercept", action="store_true", help="add a feature that is always 1")
-    parser.add_argument(
+    group.add_argument("--intercept", action="store_true", help="add a feature that is always 1")
+    group.add_argument(
         "--fixed",
         action="append",
         default=[],
         metavar="A,B,…",
         help="more columns, whose coefficients are the same in all tasks",
     )
-    parser.add_argument(
+
+
+def _add_noise(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--noise-sd", default="estimate", metavar="S", help="a number, or 'estimate' (the default)"
     )
-    parser.add_argument("--noise-var", metavar="COLUMN", help="known variances of the rows")
-    parser.add_argument("--noise-se", metavar="COLUMN", help="known standard errors of the rows")
-    parser.add_argument(
+    group.add_argument("--noise-var", metavar="COLUMN", help="known variances of the rows")
+    group.add_argument("--noise-se", metavar="COLUMN", help="known standard errors of the rows")
+    group.add_argument(
         "--weights", metavar="COLUMN", help="a row's noise has the variance S^2 / weight"
     )
-    parser.add_argument(
-        "--drop-missing", action="store_true", help="leave out rows that lack a value"
+
+
+def add_output_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """What is shown; the group, for more."""
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--level", type=float, default=LEVEL, metavar="P", help="of intervals (default: 0.95)"
     )
-    parser.add_argument(
-        "--batches",
-        action=argparse.BooleanOptionalAction,
-        default=None,
-        help="sum up the file in batches, in little memory (by default above 200 MB)",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--plot", type=Path, metavar="OUT.png", help="draw tasks and prior")
+    group.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    group.add_argument("--plot", type=Path, metavar="OUT.png", help="draw tasks and prior")
+    return group
 
 
 def read_tasks(options: argparse.Namespace) -> Design:
@@ -166,9 +189,9 @@ def _columns(known: list[str], given: list[str], option: str) -> list[str]:
     return names
 
 
-def say_notes(design: Design) -> None:
-    """Say what was done to the table, once nothing can be refused any more."""
-    for note in design.notes:
+def say_notes(design: Design, more: Sequence[str] = ()) -> None:
+    """Say what was done to the table, and ``more``, once nothing can be refused any more."""
+    for note in (*design.notes, *more):
         print(f"bayesmeta: {visible(note)}", file=sys.stderr)
     say_alike(design.stats)
 
@@ -210,3 +233,20 @@ def say(text: str) -> None:
     except OSError as error:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
         raise InputError(f"cannot write to standard output ({error.strerror or error})") from None
+
+
+def write_and_say(files: dict[Path, Writer], text: str) -> None:
+    """Files and text: all or none. The text comes when all files are filled and before they are
+    put in place, so that if one of them cannot be written, the others are not."""
+    from bayesmeta.runner.files import write_together
+
+    if not files:
+        say(text)
+        return
+    last, fill = list(files.items())[-1]
+
+    def fill_and_say(to: Path) -> None:
+        fill(to)
+        say(text)
+
+    write_together(files | {last: fill_and_say})

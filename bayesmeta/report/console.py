@@ -56,6 +56,21 @@ def number(value: float | None, digits: int = 6) -> str:
     return "" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
 
 
+def same_in_words(features: Sequence[object]) -> str:
+    """Which features tables of tasks leave out, as they do not differ; nothing where all do."""
+    if not features:
+        return ""
+    names = ", ".join(in_middle(visible(name), 24) for name in features[:5])
+    more = f" and {len(features) - 5} more" if len(features) > 5 else ""
+    return f"the same in all tasks, and not among these columns: {names}{more}"
+
+
+def same_in_json(features: Sequence[object]) -> list[str]:
+    """The same of the JSON, as a list of notes."""
+    said = same_in_words(features).replace("these columns", "task_estimates")
+    return [said] if said else []
+
+
 def print_blocks(
     console: Console,
     title: str,
@@ -89,8 +104,10 @@ def print_tasks(
     tasks: Sequence[dict[str, Any]],
     note: str,
     digits: int = 6,
+    same: Sequence[str] = (),
 ) -> None:
-    """The first tasks with mean and standard deviation of every feature; a note on the latter.
+    """The first tasks with mean and standard deviation of every feature; a note on the latter, and
+    on features that are the ``same`` in all tasks.
 
     Deviations of tasks that are ``conditional`` have a star, which is explained below.
     """
@@ -108,6 +125,8 @@ def print_tasks(
     ]
     print_blocks(console, title, ["task", *(label(task["task"], 16) for task in shown)], groups)
     console.print(f"± sd: {note}")
+    if same:
+        console.print(same_in_words(same), markup=False, emoji=False, highlight=False)
     if any(task.get("conditional") for task in shown):
         console.print("* conditional on a covariance that is singular or not determined: too short")
     if len(tasks) > SHOWN:

@@ -12,7 +12,7 @@ from bayesmeta.display import correlation
 from bayesmeta.estimators.origin import origin_note
 from bayesmeta.fitted.prior import FittedPrior
 from bayesmeta.fitted.tables import percent
-from bayesmeta.report.console import label, number, print_blocks, print_tasks, table
+from bayesmeta.report.console import label, number, print_blocks, print_tasks, same_in_json, table
 from bayesmeta.runner.plain import without_nan
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 def as_json(
     fitted: FittedPrior, wording: Callable[[Advice], str] = str, ends: DataFrame | None = None
 ) -> dict[str, Any]:
-    """All of a fit as plain data; what a method does not have is null.
+    """All of a fit as plain data; what a method does not have is null. Estimates of tasks are of
+    the features in ``varying``: the others are the same in all tasks.
 
     ``wording`` turns advice into text: that of Python, or of a command. ``ends`` are those of
     ``confint``, Wald's where None.
@@ -44,6 +45,7 @@ def as_json(
             "tasks": len(stats),
             "rows": fitted.nobs,
             "features": stats.feature_labels,
+            "varying": _named(fitted, True),
             "mean": listed(estimate.prior.mean),
             "mean_sd": listed(estimate.mean_sd),
             "cov": listed(estimate.prior.cov),
@@ -58,11 +60,18 @@ def as_json(
             "negative_eigenvalues": estimate.negative,
             "intervals": _intervals(fitted, ends),
             "conditional": fitted.conditional,
-            "notes": fitted.notes[1:],
+            "notes": [*fitted.notes[1:], *same_in_json(_named(fitted, False))],
             "task_estimates": tasks,
         }
     )
     return found
+
+
+def _named(fitted: FittedPrior, varying: bool) -> list[str]:
+    """The features that differ between tasks, or those that do not."""
+    stats = fitted.stats
+    both = zip(map(str, stats.feature_labels), stats.differs, strict=True)
+    return [name for name, differs in both if differs == varying]
 
 
 def _intervals(fitted: FittedPrior, ends: DataFrame | None) -> list[dict[str, Any]]:
@@ -90,12 +99,13 @@ def _refuse_overflow(fitted: FittedPrior, tasks: list[dict[str, Any]]) -> None:
 
 
 def _task_estimates(fitted: FittedPrior) -> list[dict[str, Any]]:
-    """Mean and standard deviation of every theta given its data, where the estimate is a prior;
-    the uncertainty of mu is included."""
+    """Mean and standard deviation of every theta given its data, in the features that differ, where
+    the estimate is a prior; the uncertainty of mu is included."""
     if not fitted.estimate.usable or fitted.estimate.noise_sd is None:
         return []
     mean, cov = fitted.moments(fitted.stats.gram, fitted.stats.moment)
     sd = np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
+    mean, sd = mean[:, fitted.stats.differs], sd[:, fitted.stats.differs]
     return [
         {
             "task": name,
@@ -117,8 +127,9 @@ def print_fit(
     ``ends`` are those of ``confint``, Wald's where None."""
     stats, estimate = fitted.stats, fitted.estimate
     _print_summary(console, fitted, ends)
-    if stats.dim > 1:
-        _print_covariances(console, stats.feature_labels, estimate.prior.cov)
+    vary, own = stats.differs, _named(fitted, True)
+    if len(own) > 1:
+        _print_covariances(console, own, estimate.prior.cov[np.ix_(vary, vary)])
     if fitted.known_rows:
         console.print("noise: known for each row")
     elif estimate.noise_sd is not None:
@@ -135,7 +146,7 @@ def print_fit(
         title = "Tasks, shrunken towards the prior"
         doubt = "the mean's uncertainty is included, the covariance's is not"
         note = "as if the prior were known" if estimate.mean_cov is None else doubt
-        print_tasks(console, title, stats.feature_labels, tasks, note)
+        print_tasks(console, title, own, tasks, note, same=_named(fitted, False))
     if estimate.passed_over:
         console.print(
             "tasks passed over, since they do not determine all features by themselves "

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Advice
+from bayesmeta.fitted.tables import percent
 from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.predictive import task_means
 from bayesmeta.posterior.tree import correlations, differs_in, task_sums
-from bayesmeta.report.console import label, print_tasks, table
+from bayesmeta.report.console import label, print_tasks, same_in_json, table
 from bayesmeta.runner.files import check_room
 from bayesmeta.runner.plain import without_nan
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 LEVEL = 0.95
-"""Of the intervals, whose tails are equal."""
+"""Of the intervals, whose tails are equal, unless another is asked for."""
 WIDE = 3
 """Features up to which tasks are printed: more do not fit a terminal."""
 
@@ -40,8 +41,8 @@ class Row(NamedTuple):
     rhat: float
 
 
-def summary_rows(tree: xr.DataTree) -> list[Row]:
-    """Mean, sd, 95% interval (equal tails), bulk ESS and R-hat of mu, sd, corr and sigma."""
+def summary_rows(tree: xr.DataTree, level: float = LEVEL) -> list[Row]:
+    """Mean, sd, interval (equal tails), bulk ESS and R-hat of mu, sd, corr and sigma."""
     import arviz_stats as azs
 
     posterior = tree["posterior"].to_dataset()
@@ -49,7 +50,7 @@ def summary_rows(tree: xr.DataTree) -> list[Row]:
     for name, index, quantity in quantities(posterior):
         values = posterior[name].isel(index)
         flat = values.values.ravel()
-        low, high = np.quantile(flat, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+        low, high = np.quantile(flat, [(1 - level) / 2, (1 + level) / 2])
         rhat = float(azs.rhat(values)) if values.sizes["chain"] > 1 else float("nan")
         mean, sd, ess = float(flat.mean()), float(_sd(values)), float(azs.ess(values))
         rows.append(Row(quantity, mean, sd, float(low), float(high), ess, rhat))
@@ -68,8 +69,11 @@ def quantities(posterior: xr.Dataset) -> list[tuple[str, dict[str, int], str]]:
     return found + ([("sigma", {}, "sigma")] if "sigma" in posterior else [])
 
 
-def as_json(tree: xr.DataTree, wording: Callable[[Advice], str] = str) -> dict[str, Any]:
+def as_json(
+    tree: xr.DataTree, wording: Callable[[Advice], str] = str, level: float = LEVEL
+) -> dict[str, Any]:
     """All of a fit as plain data, under the names the other methods use where they have them.
+    Estimates of tasks are of the features in ``varying``: the others are the same in all tasks.
 
     ``wording`` turns advice into text: that of Python, or of a command.
     """
@@ -91,14 +95,15 @@ def as_json(tree: xr.DataTree, wording: Callable[[Advice], str] = str) -> dict[s
             "cov": posterior["Sigma"].mean(over).values.tolist(),
             "cov_sd": _sd(posterior["Sigma"]).values.tolist(),
             "noise_sd": sigma,
-            "prior": json.loads(tree.attrs["prior"]),
+            "prior": _prior(tree),
             "centred": _taken_off(tree),
-            "level": LEVEL,
-            "quantities": [row._asdict() for row in summary_rows(tree)],
+            "level": level,
+            "quantities": [row._asdict() for row in summary_rows(tree, level)],
             "diagnostics": [
                 {"check": c.name, "value": c.value, "wanted": c.wanted, "passed": c.passed}
                 for c in trust
             ],
+            "notes": same_in_json(posterior["feature"].values[~differs_in(posterior)].tolist()),
             "task_estimates": _task_estimates(tree),
         }
     )
@@ -106,13 +111,24 @@ def as_json(tree: xr.DataTree, wording: Callable[[Advice], str] = str) -> dict[s
 
 
 def _task_estimates(tree: xr.DataTree) -> list[dict[str, Any]]:
-    """Mean and standard deviation of every theta given all data."""
-    mean, sd = task_means(tree)
+    """Mean and standard deviation of every theta given all data, in the features that differ."""
+    differs = differs_in(tree["posterior"].to_dataset())
+    mean, sd = (part[:, differs] for part in task_means(tree))
     tasks = [str(name) for name in task_sums(tree)["task"].values]
     return [
         {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
         for name, one, spread in zip(tasks, mean, sd, strict=True)
     ]
+
+
+def _prior(tree: xr.DataTree) -> dict[str, Any]:
+    """The prior as it was given; features that do not differ between tasks have no scale."""
+    found: dict[str, Any] = json.loads(tree.attrs["prior"])
+    differs = differs_in(tree["posterior"].to_dataset())
+    if found["type"] == "LKJ":
+        scale = np.broadcast_to(found["scale"], differs.shape).tolist()
+        found["scale"] = [one if own else None for one, own in zip(scale, differs, strict=True)]
+    return found
 
 
 def _taken_off(tree: xr.DataTree) -> dict[str, float]:
@@ -151,7 +167,7 @@ def prior_in_words(prior: dict[str, Any], noisy: bool) -> str:
     """The prior over (mu, Sigma) in a line; ``noisy``: that of the noise, too."""
 
     def numbers(values: Any) -> str:
-        return ", ".join(f"{value:.4g}" for value in np.ravel(values))
+        return ", ".join(f"{value:.4g}" for value in np.ravel(values) if value is not None)
 
     if prior["type"] == "LKJ":
         said = (
@@ -177,12 +193,16 @@ def _sd(draws: xr.DataArray) -> xr.DataArray:
 
 
 def print_posterior(
-    console: Console, tree: xr.DataTree, wording: Callable[[Advice], str] = str
+    console: Console,
+    tree: xr.DataTree,
+    wording: Callable[[Advice], str] = str,
+    level: float = LEVEL,
 ) -> None:
     """Tables of the posterior and of the tasks, then whether the draws can be trusted."""
     posterior = tree["posterior"].to_dataset()
-    tasks, features = _task_estimates(tree), [str(name) for name in posterior["feature"].values]
-    found = summary_rows(tree)
+    names, differs = posterior["feature"].values.astype(str), differs_in(posterior)
+    tasks, features, same = _task_estimates(tree), names[differs].tolist(), names[~differs].tolist()
+    found = summary_rows(tree, level)
     numbers = [
         [
             *(f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)),
@@ -199,9 +219,10 @@ def print_posterior(
     ]
     drawn = f"{posterior.sizes['chain']} chains of {posterior.sizes['draw']} draws"
     title = f"The prior of {len(tasks)} tasks, its posterior ({drawn})"
-    columns = ["quantity", "mean", "sd", "2.5%", "97.5%", "ESS", "R-hat"]
+    ends = percent((1 - level) / 2), percent((1 + level) / 2)
+    columns = ["quantity", "mean", "sd", *ends, "ESS", "R-hat"]
     console.print(table(title, columns, rows))
-    prior = prior_in_words(json.loads(tree.attrs["prior"]), "sigma" in posterior)
+    prior = prior_in_words(_prior(tree), "sigma" in posterior)
     console.print(prior, highlight=False)
     if centred := centred_in_words(tree):
         console.print(centred, markup=False, emoji=False, highlight=False)
@@ -210,7 +231,7 @@ def print_posterior(
         console.print(f"{len(tasks)} tasks, {len(features)} features: --json has them")
     else:
         note = "the uncertainty about the prior is included"
-        print_tasks(console, "Tasks given the data", features, tasks, note, digits=5)
+        print_tasks(console, "Tasks given the data", features, tasks, note, digits=5, same=same)
     checks = trustworthy(tree).text(wording)
     console.print(checks, markup=False, emoji=False, highlight=False)
 

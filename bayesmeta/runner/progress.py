@@ -5,6 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock, Timer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
 
 Tick = Callable[[float], None]
 """Called from time to time with how much is done."""
@@ -102,6 +108,72 @@ def waiting(title: str) -> Iterator[None]:
 
     with Console(stderr=True).status(title):
         yield
+
+
+@contextmanager
+def compiling(console: Console | None = None, after: float = 1.0) -> Iterator[None]:
+    """Say on a terminal's standard error that kernels are compiled, while they are.
+
+    Nothing is said where all are kept on disk, or in the first ``after`` seconds.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=True) if console is None else console
+    if not console.is_terminal:
+        yield
+        return
+    from numba.core import event
+
+    told = _Told(console.status("compiling, once on this machine …"), after)
+
+    class Listener(event.Listener):
+        def on_start(self, event: object) -> None:
+            told.begin()
+
+        def on_end(self, event: object) -> None:
+            told.end()
+
+    try:
+        with event.install_listener("numba:compile", Listener()):
+            yield
+    finally:
+        told.close()
+
+
+class _Told:
+    """A status that is shown while something lasts, from some seconds after it first began."""
+
+    def __init__(self, status: Status, after: float) -> None:
+        self.status, self.lock = status, Lock()
+        self.timer = Timer(after, self._show)
+        self.timer.daemon = True
+        self.depth, self.due = 0, False
+
+    def begin(self) -> None:
+        with self.lock:
+            self.depth += 1
+            if self.due:
+                self.status.start()
+            elif self.timer.ident is None:
+                self.timer.start()
+
+    def end(self) -> None:
+        with self.lock:
+            self.depth -= 1
+            if self.depth == 0:
+                self.status.stop()
+
+    def _show(self) -> None:
+        with self.lock:
+            self.due = True
+            if self.depth > 0:
+                self.status.start()
+
+    def close(self) -> None:
+        self.timer.cancel()
+        with self.lock:
+            self.depth = 0
+            self.status.stop()
 
 
 def _rest(rate: float, left: float, unit: str) -> str:

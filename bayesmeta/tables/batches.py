@@ -17,16 +17,11 @@ from numpy.typing import NDArray
 from bayesmeta.checks import Advice, InputError
 from bayesmeta.columns import numbers, row_labels, tasks_of
 from bayesmeta.statistics import TaskStatistics
-from bayesmeta.tables.coding import (
-    Categories,
-    Coder,
-    check_categories,
-    is_text,
-    one_column,
-    stateful,
-)
+from bayesmeta.tables.categories import Categories, Seen, sort_dictionary
+from bayesmeta.tables.coding import Coder, one_column, stateful
 from bayesmeta.tables.missing import Missing
-from bayesmeta.tables.reading import MISSING, refuse_devices, translated
+from bayesmeta.tables.parquet import category_columns, mark_categories
+from bayesmeta.tables.reading import MISSING, is_parquet, refuse_devices, translated
 from bayesmeta.tables.request import Request
 from bayesmeta.tables.totals import Totals
 
@@ -54,8 +49,8 @@ class Source(NamedTuple):
     """A table in batches, as often as it is asked for."""
 
     columns: list[str]
-    text: Callable[[str], bool]
-    """whether a column is one of text"""
+    words: Callable[[str], bool]
+    """whether a column may be one of categories"""
     batches: Callable[[list[str], str | None], Iterator[Batch]]
     """of columns; with tasks where their column is named"""
 
@@ -71,7 +66,7 @@ class Summed(NamedTuple):
 def sum_up(source: Source, request: Request) -> Summed:
     """The statistics of a table in batches."""
     names = request.columns(source.columns)
-    columns = {name: _categories(source, name) for name in names}
+    columns = _categories(source, request, names)
     missing, before = Missing(), 0
     coder: Coder | None = None
     totals = Totals(0)
@@ -119,21 +114,23 @@ def _present(labels: Any, place: NDArray[np.intp]) -> tuple[Any, NDArray[np.intp
     return labels[found], again
 
 
-def _categories(source: Source, name: str) -> Categories:
-    """All categories of a column, None where it holds numbers: a pass over that column."""
-    import pandas as pd
+def _categories(source: Source, request: Request, names: list[str]) -> dict[str, Categories]:
+    """The categories of every column, None where it holds numbers: a pass over those with words.
 
-    if not source.text(name):
-        return None
-    found: dict[str, None] = {}
-    for frame, _, _ in source.batches([name], None):
-        found |= dict.fromkeys(frame[name].dropna().astype(object).unique())
-        if len(found) > 100_000:
+    Where rows are left out the pass reads all columns, since the categories of such rows do not
+    count.
+    """
+    seen = {name: Seen() for name in names if source.words(name)}
+    read = request.read(names) if request.drop_missing else list(seen)
+    for frame, _, _ in source.batches(read, None) if seen else ():
+        if request.drop_missing:
+            frame = frame[~Missing().look(frame, request.task, read)]
+        for name, one in seen.items():
+            if not one.enough:
+                one.add(frame[name])
+        if all(one.enough for one in seen.values()):
             break
-    values = pd.Series(list(found), dtype=object)
-    if is_text(values):
-        return check_categories(tuple(sorted(found)), name)
-    return None
+    return {name: seen[name].categories(name) if name in seen else None for name in names}
 
 
 def from_file(path: Path, task: str) -> Source:
@@ -142,15 +139,17 @@ def from_file(path: Path, task: str) -> Source:
         import pyarrow as pa
 
         table = opened(path, task)
-        names = table.schema.names
+        names, kinds = table.schema.names, category_columns(table.schema)
+        kinds.pop(task, None)
+        csv = not is_parquet(path)
         twice = {name for name in names if names.count(name) > 1}
         if task in twice:
             raise InputError(f"there are 2 columns {task!r}; give each a name of its own")
 
-    def text(name: str) -> bool:
+    def words(name: str) -> bool:
         kind = table.schema.field(name).type
-        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+        text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        return bool(text or name in kinds)
 
     def batches(columns: list[str], label: str | None) -> Iterator[Batch]:
         with translated(path):
@@ -159,9 +158,13 @@ def from_file(path: Path, task: str) -> Source:
             )
             for batch in scanner.to_batches():
                 if batch.num_rows:
-                    yield _batch(batch, task, label)
+                    made = _batch(batch, label)
+                    if csv:
+                        _mark_missing(made.frame, task)
+                    mark_categories(made.frame, kinds)
+                    yield made
 
-    return Source([str(one) for one in names], text, batches)
+    return Source([str(one) for one in names], words, batches)
 
 
 def in_batches(path: Path, batches: bool | None) -> bool:
@@ -173,21 +176,28 @@ def in_batches(path: Path, batches: bool | None) -> bool:
 
 
 def opened(path: Path, task: str) -> Any:
-    """A dataset; in CSV, tasks are text and whatever begins as numbers is numbers."""
+    """A dataset; in CSV, tasks are text, whatever begins as numbers is numbers, and dates are the
+    text that they are written in."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    if path.suffix.lower() in (".parquet", ".pq"):
+    if is_parquet(path):
         # buffers of the whole file would be kept until its end
         lean = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
         return ds.dataset(path, format=ds.ParquetFileFormat(default_fragment_scan_options=lean))
     first = ds.dataset(path, format=_csv_format({})).schema
-    types = {
-        field.name: pa.string() if field.name == task else pa.float64()
-        for field in first
-        if field.name == task or not pa.types.is_string(field.type)
-    }
+    types = {field.name: _csv_type(field.type) for field in first} | {task: pa.string()}
     return ds.dataset(path, schema=_typed(first, types), format=_csv_format(types))
+
+
+def _csv_type(guessed: Any) -> Any:
+    """The type of a column of CSV as pandas has it, by what Arrow makes of its first rows."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(guessed):
+        return guessed
+    number = pa.types.is_integer(guessed) or pa.types.is_floating(guessed)
+    return pa.float64() if number or pa.types.is_null(guessed) else pa.string()
 
 
 def _csv_format(types: dict[str, Any]) -> Any:
@@ -212,14 +222,18 @@ def _typed(schema: Any, types: dict[str, Any]) -> Any:
     return pa.schema([(field.name, types.get(field.name, field.type)) for field in schema])
 
 
-def _batch(batch: Any, label: str, task: str | None) -> Batch:
+def _mark_missing(frame: DataFrame, task: str) -> None:
+    """Text of a CSV file that stands for no value, but for tasks."""
+    for name, kind in frame.dtypes.items():
+        if name != task and kind.kind not in "biuf":
+            frame[name] = frame[name].mask(frame[name].isin(MISSING), None)
+
+
+def _batch(batch: Any, task: str | None) -> Batch:
     """The columns for pandas; tasks by Arrow's dictionary, in the order in which they come."""
     import pyarrow as pa
 
     frame = batch.to_pandas(split_blocks=True, ignore_metadata=True)
-    for name, kind in frame.dtypes.items():
-        if name != label and kind.kind not in "biuf":
-            frame[name] = frame[name].mask(frame[name].isin(MISSING), None)
     if task is None:
         return Batch(frame, None, np.zeros(0, dtype=np.intp))
     column = batch.column(batch.schema.get_field_index(task))
@@ -234,21 +248,25 @@ def from_dask(table: Any) -> Source:
     """A Dask DataFrame, partition by partition."""
     import pandas as pd
 
-    def text(name: str) -> bool:
+    def words(name: str) -> bool:
         kind = table.dtypes[name]
         if isinstance(kind, pd.CategoricalDtype):
             return True
         return bool(kind.kind == "O" or pd.api.types.is_string_dtype(kind))
 
-    return Source(list(table.columns), text, partial(_partitions, table))
+    return Source(list(table.columns), words, partial(_partitions, table))
 
 
 def _partitions(table: Any, columns: list[str], task: str | None) -> Iterator[Batch]:
     """One after another; each is computed where Dask computes."""
+    unknown = _unknown(table, columns)
     for part in table[columns].partitions:
         frame = part.compute().reset_index(drop=True)
         if not len(frame):
             continue
+        for name in unknown:
+            if not all(isinstance(one, str) for one in frame[name].cat.categories):
+                sort_dictionary(frame, name)  # Parquet keeps no order of numbers
         if task is None:
             yield Batch(frame, None, np.zeros(0, dtype=np.intp))
             continue
@@ -258,6 +276,15 @@ def _partitions(table: Any, columns: list[str], task: str | None) -> Iterator[Ba
         places = np.full(len(frame), -1, dtype=np.intp)
         places[~lacks] = place
         yield Batch(frame, np.array(found, dtype=None if _whole(found) else object), places)
+
+
+def _unknown(table: Any, columns: list[str]) -> list[str]:
+    """Columns whose categories Dask does not know, and so neither their order."""
+    import pandas as pd
+
+    kinds = ((name, table.dtypes[name]) for name in columns)
+    found = [name for name, kind in kinds if isinstance(kind, pd.CategoricalDtype)]
+    return [name for name in found if not table[name].cat.known]
 
 
 def _whole(labels: list[Any]) -> bool:

@@ -1,7 +1,7 @@
 """Features of rows: columns of numbers as they are, categories and formulas coded by formulaic.
 
-Categories are coded as R does: by treatment, the first category (in the order of its characters)
-being the reference where there is an intercept.
+Categories are coded as R does: by treatment, the first one being the reference where there is an
+intercept; ``categories`` says which is the first.
 """
 
 from __future__ import annotations
@@ -14,70 +14,13 @@ from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError
 from bayesmeta.columns import numbers
+from bayesmeta.tables.categories import Categories, label
 from bayesmeta.tables.terms import ALSO, parsed, plain_columns, quiet
 
 if TYPE_CHECKING:
-    from pandas import DataFrame, Series
+    from pandas import DataFrame
 
 INTERCEPT = "intercept"
-MOST = 200
-"""Categories of a column; more are labels, not categories."""
-
-Categories = tuple[str, ...] | None
-"""Of a column; None where it holds numbers."""
-
-
-def is_text(column: Series) -> bool:
-    """Whether a column holds words: text of which nothing reads as a number."""
-    import pandas as pd
-
-    values = column[column.notna().to_numpy()]
-    if isinstance(values.dtype, pd.CategoricalDtype):
-        values = pd.Series(values.cat.remove_unused_categories().cat.categories)
-    if values.empty or not (pd.api.types.is_string_dtype(values.dtype) or values.dtype == object):
-        return False
-    values = values.astype(object).drop_duplicates() if _hashable(values) else values
-    if not all(isinstance(one, str) for one in values):
-        return False
-    return bool(pd.to_numeric(values, errors="coerce").isna().all())
-
-
-def _hashable(values: Series) -> bool:
-    try:
-        return bool(values.map(hash).notna().all())
-    except TypeError:
-        return False
-
-
-def categories_of(column: Series, name: str, numeric: bool) -> Categories:
-    """The categories of a column of words, in the order of a pandas categorical or sorted.
-
-    With ``numeric`` a categorical of numbers counts as numbers.
-    """
-    import pandas as pd
-
-    kind = column.dtype
-    if isinstance(kind, pd.CategoricalDtype) and (not numeric or is_text(column)):
-        found = tuple(map(str, column.cat.remove_unused_categories().cat.categories))
-    elif is_text(column):
-        found = tuple(sorted(set(column.dropna())))
-    else:
-        return None
-    return check_categories(found, name)
-
-
-def check_categories(found: tuple[str, ...], name: str) -> tuple[str, ...]:
-    """Neither one nor very many."""
-    if len(found) == 1:
-        raise InputError(
-            f"column {name!r} has one category only, {found[0]!r:.60}; leave it out of the features"
-        )
-    if len(found) > MOST:
-        raise InputError(
-            f"column {name!r} has {len(found)} categories, such as {found[0]!r:.60}; more than "
-            f"{MOST} are not coded: leave it out, or make fewer of them"
-        )
-    return found
 
 
 class Coder(NamedTuple):
@@ -128,20 +71,22 @@ def one_column(
         raise InputError(f"there is no column {name!r}; the columns are {known:.200}")
     if kind is None:
         return numbers(frame, name, rows)
-    values = frame[name]
-    texts = values.astype(object).map(str).where(values.notna(), None)
-    coded = pd.Categorical(texts.where(texts.isin(kind), None), categories=list(kind))
-    bad = coded.codes < 0
+    try:
+        codes, found = pd.factorize(frame[name])
+    except TypeError:
+        raise InputError(f"column {name!r} holds lists or the like, not categories") from None
+    texts, place = [label(one) for one in found], {one: i for i, one in enumerate(kind)}
+    coded = np.array([*(place.get(one, -1) for one in texts), -1])[codes]  # -1: no value
+    bad = coded < 0
     if bad.any():
         at = int(np.argmax(bad))
         row = at + 1 if rows is None else int(rows[at])
-        value = texts.iloc[at]
-        what = "no value" if value is None else f"the category {value!r:.60}"
+        what = "no value" if codes[at] < 0 else f"the category {texts[codes[at]]!r:.60}"
         raise InputError(
             f"column {name!r} has {what} in row {row} (not counting the header); its categories "
             f"are {', '.join(map(repr, kind)):.200}"
         )
-    return coded
+    return pd.Categorical.from_codes(coded, categories=list(kind))
 
 
 def check_finite(made: Array, names: Sequence[str], rows: NDArray[np.int64] | None) -> None:

@@ -13,7 +13,8 @@ from bayesmeta.checks import Array, InputError
 from bayesmeta.columns import numbers, row_labels, tasks_of
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.batches import Source, from_dask, from_file, in_batches, sum_up
-from bayesmeta.tables.coding import Coder, categories_of, one_column
+from bayesmeta.tables.categories import Categories, categories_of
+from bayesmeta.tables.coding import Coder, one_column
 from bayesmeta.tables.missing import Missing
 from bayesmeta.tables.reading import read_table
 from bayesmeta.tables.request import Request, request_of
@@ -59,6 +60,8 @@ class Design(NamedTuple):
         As it was given, or made of the columns' names.
     notes
         What to tell the user: rows that were left out, columns that were coded.
+    columns
+        Those that ``matrix`` reads, with their categories, None for numbers.
     """
 
     stats: TaskStatistics
@@ -71,6 +74,7 @@ class Design(NamedTuple):
     dropped: int = 0
     formula: str = ""
     notes: tuple[str, ...] = ()
+    columns: dict[str, Categories] | None = None
 
 
 def tabulate(
@@ -93,7 +97,9 @@ def tabulate(
     Parameters
     ----------
     source : pandas.DataFrame, path, or dask.dataframe.DataFrame
-        A row for every reward. A path leads to a CSV or Parquet file with a header.
+        A row for every reward. A path leads to a CSV or Parquet file with a header. Text, and a
+        categorical of anything, are categories: a pandas categorical's in its order, also in
+        Parquet, all others sorted.
     formula : str, optional
         In lme4's syntax, such as ``"Reaction ~ Days + (Days | Subject)"``: the reward, the
         features, and in the term with the bar those whose coefficients differ between tasks.
@@ -101,8 +107,8 @@ def tabulate(
     task, reward : str
         Without a formula: the columns that say which task a row belongs to, and its reward.
     features : sequence of str
-        Without a formula: columns whose coefficients differ between tasks; text is coded as
-        categories, the first being the reference.
+        Without a formula: columns whose coefficients differ between tasks; of categories the
+        first is the reference.
     intercept : bool
         Without a formula: whether to add a first feature, "intercept", that is always 1.
     fixed : sequence of str
@@ -176,7 +182,7 @@ def _whole(frame: DataFrame, request: Request) -> Design:
     if not len(kept):
         raise InputError("there are no rows" + (" with all values" if missing.count else ""))
     frame = frame[~lacking] if missing.count else frame
-    columns = {name: categories_of(frame[name], name, numeric=not request.fixed) for name in names}
+    columns = {name: categories_of(frame[name], name) for name in names}
     values = {name: one_column(frame, name, kind, kept) for name, kind in columns.items()}
     rewards = numbers(frame, request.reward, kept)
     weights = None if request.noise is None else request.noise.weights(frame, kept)
@@ -198,7 +204,7 @@ def _design(
     for name, kind in coder.columns.items():
         if kind is not None and not request.fixed:
             first = f", beside {kind[0]!r}" if request.intercept else ""
-            notes.append(f"column {name!r} holds text: coded as {len(kind)} categories{first}")
+            notes.append(f"column {name!r} is coded as {len(kind)} categories{first}")
     noise = request.noise
     return Design(
         stats,
@@ -211,4 +217,5 @@ def _design(
         dropped=missing.count,
         formula=request.formula,
         notes=tuple(note for note in notes if note),
+        columns=coder.columns,
     )

@@ -6,13 +6,14 @@ import csv
 import io
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesmeta.checks import InputError
+from bayesmeta.tables.parquet import read_whole
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -44,13 +45,19 @@ def translated(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read as a table ({text})") from None
 
 
-def read_table(path: Path, task: str) -> DataFrame:
-    """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks."""
+def read_table(path: Path, task: str, words: Collection[str] = ()) -> DataFrame:
+    """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks. So
+    do the columns in ``words``."""
     with translated(path):
         refuse_devices(path)
-        if path.suffix.lower() in (".parquet", ".pq"):
+        if is_parquet(path):
             return _parquet(path)
-        return _csv(path, task)
+        return _csv(path, task, words)
+
+
+def is_parquet(path: Path) -> bool:
+    """By its name."""
+    return path.suffix.lower() in (".parquet", ".pq")
 
 
 def refuse_devices(path: Path) -> None:
@@ -62,9 +69,7 @@ def refuse_devices(path: Path) -> None:
 
 def _parquet(path: Path) -> DataFrame:
     """All columns, those that pandas kept as an index included."""
-    import pandas as pd
-
-    frame = pd.read_parquet(path)
+    frame = read_whole(path)
     twice = [name for name in frame.index.names if name is not None and name in frame.columns]
     if twice:
         raise InputError(
@@ -74,7 +79,7 @@ def _parquet(path: Path) -> DataFrame:
     return frame.reset_index() if any(frame.index.names) else frame
 
 
-def _csv(path: Path, task: str) -> DataFrame:
+def _csv(path: Path, task: str, words: Collection[str]) -> DataFrame:
     """A table with the names of the header as they stand, also where two are the same.
 
     pandas reads the values. It would shift columns where rows are longer than the header and fill
@@ -91,7 +96,7 @@ def _csv(path: Path, task: str) -> DataFrame:
         header=0,
         names=list(places),
         index_col=False,
-        dtype=dict.fromkeys(labels, str),
+        dtype={i: str for i in places if header[i] == task or header[i] in words},
         keep_default_na=False,
         na_values={i: MISSING for i in places if i not in labels},
         low_memory=False,

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from bayesmeta.checks import Advice, InputError
 from bayesmeta.columns import check_columns
-from bayesmeta.tables.coding import Categories, Coder, fit_coder
+from bayesmeta.tables.categories import Categories
+from bayesmeta.tables.coding import Coder, fit_coder
 from bayesmeta.tables.formula import PLAIN, parts_of, quoted
 from bayesmeta.tables.noise import Noise, noise_of
 from bayesmeta.tables.terms import parsed, variables

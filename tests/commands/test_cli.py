@@ -266,3 +266,23 @@ def test_workers_do_not_outlive_a_killed_driver(long_run: Long) -> None:
     assert wait_until(long_run.all_gone, 15), in_session(long_run.driver.pid)
     left = {str(path.relative_to(long_run.out)) for path in long_run.out.rglob("*")}
     assert left == {"unfinished", "unfinished/cells", "unfinished/lock", "unfinished/manifest.json"}
+
+
+@pytest.mark.parametrize("command", ["fit", "sample"])
+def test_help_has_groups_and_an_example(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All options are in a group with a name, but for --help; the example can be copied."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(command, "--help") == 0
+    shown = capsys.readouterr().out
+    alone = shown[shown.index("\noptions:") :].split("\n\n")[0]
+    assert alone.strip().split("\n")[1:] == [
+        "  -h, --help            show this help message and exit"
+    ]
+    for group in ("the model", "the noise", "rows", "output", "predictions"):
+        assert f"\n{group}" in shown
+    for option in ("--level", "--predict", "--json", "--plot", "--formula"):
+        assert f"\n  {option} " in shown
+    assert f"\nexample:\n  bayesmeta {command} sleepstudy" in shown
+    assert max(map(len, shown.split("\n"))) <= 80

@@ -214,3 +214,86 @@ def check_answer(found: dict[str, Any], frame: pd.DataFrame, arguments: list[str
 def test_there_are_a_hundred() -> None:
     """Tables, not counting that each is read in two ways."""
     assert len(CASES) * len(SEEDS) >= 150
+
+
+NEW = {
+    "same": Odd(same, FORMULA, None),
+    "new tasks": Odd(column("g", lambda f: "new"), FORMULA, None),
+    "without tasks": Odd(lambda f, rng: f.drop(columns="g"), FORMULA, None),
+    "without rewards": Odd(lambda f, rng: f.drop(columns="y"), TEXT, None),
+    "one level": Odd(column("f", lambda f: "top"), FORMULA, None),
+    "holes left out": Odd(holes, DROP, None),
+    "missing column": Odd(lambda f, rng: f.drop(columns="x"), FORMULA, "there is no column 'x'"),
+    "missing category": Odd(lambda f, rng: f.drop(columns="f"), TEXT, "there is no column 'f'"),
+    "unknown level": Odd(cell("f", "huge"), FORMULA, "column 'f' has the category 'huge' in row "),
+    "level in capitals": Odd(column("f", lambda f: f["f"].str.upper()), TEXT, "has the category"),
+    "missing value": Odd(cell("z", ""), FORMULA, "1 row is without a value in 'z': row "),
+    "missing level": Odd(cell("f", "NA"), TEXT, "1 row is without a value in 'f': row "),
+    "missing task": Odd(cell("g", ""), FORMULA, "1 row is without a value in 'g': row "),
+    "text": Odd(cell("x", "abc"), PLAIN, "column 'x' has 'abc', which is not a finite"),
+    "infinite": Odd(cell("x", "inf"), PLAIN, "column 'x' has inf"),
+    "predicted already": Odd(column("low", lambda f: 1), PLAIN, "there is a column 'low'"),
+    "empty": Odd(as_text(lambda t: ""), PLAIN, "is empty"),
+    "header only": Odd(as_text(lambda t: t.split("\n")[0] + "\n"), PLAIN, "there are no rows"),
+    "short row": Odd(as_text(lambda t: t + "t0,1\n"), PLAIN, "has 2 fields, but the header has"),
+    "duplicate header": Odd(
+        as_text(lambda t: t.replace("g,x,z", "g,x,x", 1)), PLAIN, "there are 2 columns 'x'"
+    ),
+}
+"""Tables of ``--predict``."""
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+@pytest.mark.parametrize("name", NEW)
+def test_new_rows(name: str, seed: int, tmp_path: Path) -> None:
+    """One line and no file, or a prediction of every row that has all values."""
+    odd = NEW[name]
+    rng = np.random.default_rng([17, seed, list(NEW).index(name)])
+    frame = ordinary(rng)
+    made = odd.change(frame.sample(25, random_state=seed, ignore_index=True), rng)
+    table, new, out = (tmp_path / f"{one}.csv" for one in ("table", "new", "out"))
+    frame.to_csv(table, index=False)
+    new.write_text(made if isinstance(made, str) else made.to_csv(index=False))
+    asked = ["--predict", new, "--predictions", out]
+    ended = bayesmeta("fit", table, *odd.arguments, *asked, "--json")
+    if odd.words is not None:
+        assert ended.code == 2 and "\n" not in ended.error and odd.words in ended.error, ended
+        assert not out.exists()
+        return
+    assert ended.code == 0, ended
+    found, told = pd.read_csv(out), json.loads(ended.output)
+    read = [one for one in ("g", "x", "z", "f") if one in found and one != "y"]
+    used = [one for one in read if one != "z" or "z" in told["features"]]
+    assert len(found) == len(pd.read_csv(new).dropna(subset=used))
+    if "g" not in found or not found["g"].isin(frame["g"]).any():
+        features = {"intercept": 1.0, "x": found["x"], "z": found["z"]}
+        features |= {f"f[T.{one}]": (found["f"] == one).astype(float) for one in ("mid", "top")}
+        wanted = sum(
+            m * features[one] for m, one in zip(told["mean"], told["features"], strict=True)
+        )
+        np.testing.assert_allclose(found["mean"], wanted, atol=1e-9)
+
+
+SORTS: dict[str, Callable[[pd.Series], Any]] = {
+    "text": lambda f: f,
+    "shuffled": lambda f: pd.Categorical(f, ["top", "low", "mid"]),
+    "ordered": lambda f: pd.Categorical(f, ["mid", "top", "low", "none"], ordered=True),
+    "numbers": lambda f: pd.Categorical(f.map({"low": 10, "mid": 9, "top": 2})),
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS[:2])
+@pytest.mark.parametrize("kind", SORTS)
+def test_categories_of_parquet(kind: str, seed: int, tmp_path: Path) -> None:
+    """The same features and means, whole and in batches."""
+    frame = ordinary(np.random.default_rng([18, seed])).assign(f=lambda t: SORTS[kind](t["f"]))
+    path = tmp_path / "table.parquet"
+    frame.to_parquet(path, index=False, row_group_size=10)
+    one, two = (
+        json.loads(bayesmeta("fit", path, *TEXT, "--json", f"--{how}").output)
+        for how in ("batches", "no-batches")
+    )
+    first = {"text": "low", "shuffled": "top", "ordered": "mid", "numbers": "2"}[kind]
+    assert one["features"] == two["features"] and f"f[T.{first}]" not in one["features"]
+    assert len(one["features"]) == 4
+    np.testing.assert_allclose(one["mean"], two["mean"], rtol=1e-5, atol=1e-6)

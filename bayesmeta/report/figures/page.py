@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.display import visible
+from bayesmeta.fitted.tables import percent
 from bayesmeta.posterior.diagnostics import Trust, trustworthy
 from bayesmeta.posterior.tree import correlations, task_sums
 from bayesmeta.report.figures.style import few_ticks, shortened
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 _INK, _AFTER, _BEFORE = "#000000", "#0072B2", "#D55E00"
 
 
-def posterior_page(tree: xr.DataTree) -> Figure:
-    """Rows: features. Columns: mu, sd, then correlations, ranks of the chains and the checks."""
+def posterior_page(tree: xr.DataTree, level: float = 0.95) -> Figure:
+    """Rows: features. Columns: mu, sd, then correlations, ranks of the chains and the checks;
+    intervals have the probability ``level``."""
     from matplotlib.figure import Figure
 
     trust = trustworthy(tree)
@@ -37,15 +39,16 @@ def posterior_page(tree: xr.DataTree) -> Figure:
             i = names.index(name)
             axes = figure.add_subplot(grid[i, column])
             own = {dim: place}
-            _feature(axes, after[part].isel(own), before[part].isel(own), part, name)
+            _feature(axes, after[part].isel(own), before[part].isel(own), part, name, level)
     if noisy:
         axes = figure.add_subplot(grid[d, 0])
-        _density(axes, after["sigma"].values.ravel(), before["sigma"].values.ravel(), True, False)
+        noise, told = after["sigma"].values.ravel(), before["sigma"].values.ravel()
+        _density(axes, noise, told, True, False, level)
         axes.set_title(r"$\sigma$: noise of a reward", fontsize=9.5, loc="left")
     half = rows // 2
     upper = figure.add_subplot(grid[:half, 2])
     if correlations(after):
-        _correlations(upper, after, before)
+        _correlations(upper, after, before, level)
     else:
         upper.set_axis_off()
     _ranks(figure.add_subplot(grid[half : rows - 1, 2]), after)
@@ -57,19 +60,21 @@ def posterior_page(tree: xr.DataTree) -> Figure:
         f"The prior of {n} tasks, before and after their data ({drawn}){warning}", fontsize=12
     )
     figure.supxlabel(
-        "filled: posterior    dashed: prior    bar and dot: 95% interval and mean of the "
-        "posterior    in the units of the data",
+        f"filled: posterior    dashed: prior    bar and dot: {percent(level)} interval and mean of "
+        "the posterior    in the units of the data",
         fontsize=9,
         color="#555555",
     )
     return figure
 
 
-def _feature(axes: Axes, after: xr.DataArray, before: xr.DataArray, part: str, name: str) -> None:
+def _feature(
+    axes: Axes, after: xr.DataArray, before: xr.DataArray, part: str, name: str, level: float
+) -> None:
     """The mean (``mu``) or the spread (``sd``) of tasks in one feature."""
     values = after.values.ravel()
     known = float(values.std()) <= 1e-9 * float(np.abs(values).max())
-    _density(axes, values, before.values.ravel(), part == "sd", known)
+    _density(axes, values, before.values.ravel(), part == "sd", known, level)
     symbol, what = (r"$\mu$", "mean") if part == "mu" else (r"$\sqrt{\Sigma_{ii}}$", "spread")
     title = f"{symbol} of {shortened(name, 24)}: {what} of tasks"
     if len(visible(name)) > 14:  # else it would run into its neighbour's
@@ -77,7 +82,9 @@ def _feature(axes: Axes, after: xr.DataArray, before: xr.DataArray, part: str, n
     axes.set_title(title, fontsize=9.5, loc="left")
 
 
-def _density(axes: Axes, after: Array, before: Array, positive: bool, known: bool) -> None:
+def _density(
+    axes: Axes, after: Array, before: Array, positive: bool, known: bool, level: float
+) -> None:
     """A histogram of the posterior over the prior's density."""
     from scipy.stats import gaussian_kde
 
@@ -102,7 +109,7 @@ def _density(axes: Axes, after: Array, before: Array, positive: bool, known: boo
         density = gaussian_kde(before)(grid)
     axes.plot(grid, density, color=_BEFORE, linestyle=(0, (4, 2)), linewidth=1.4)
     top = max(float(np.max(heights)), float(density.max()))
-    ends = np.quantile(after, [0.025, 0.975])
+    ends = np.quantile(after, [(1 - level) / 2, (1 + level) / 2])
     axes.plot(ends, [-0.07 * top] * 2, color=_INK, linewidth=2.2, solid_capstyle="butt")
     axes.plot(after.mean(), -0.07 * top, "o", color=_INK, markersize=5)
     axes.set(xlim=(low, high), ylim=(-0.16 * top, 1.4 * top))
@@ -116,12 +123,13 @@ def _density(axes: Axes, after: Array, before: Array, positive: bool, known: boo
     )
 
 
-def _correlations(axes: Axes, after: xr.Dataset, before: xr.Dataset) -> None:
+def _correlations(axes: Axes, after: xr.Dataset, before: xr.Dataset, level: float) -> None:
+    """Their intervals, before and after."""
     pairs = correlations(after)
     for row, (index, _) in enumerate(pairs):
         for data, color, width, where in ((before, _BEFORE, 1.2, 0.18), (after, _INK, 2.2, 0.0)):
             values = data["corr"].isel(index).values.ravel()
-            low, high = np.quantile(values, [0.025, 0.975])
+            low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
             line = (0, (4, 2)) if data is before else "-"
             ends = [row + where] * 2
             axes.plot([low, high], ends, color=color, linewidth=width, linestyle=line)
@@ -133,7 +141,7 @@ def _correlations(axes: Axes, after: xr.Dataset, before: xr.Dataset) -> None:
     axes.set_yticks(range(len(pairs)), labels, fontsize=9 if len(pairs) < 12 else 7)
     axes.axvline(0, color="#999999", linewidth=0.8)
     axes.set(xlim=(-1, 1), ylim=(len(pairs) - 0.4, -0.6), xlabel="correlation")
-    axes.set_title("Correlations: 95% intervals", fontsize=9.5, loc="left")
+    axes.set_title(f"Correlations: {percent(level)} intervals", fontsize=9.5, loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 

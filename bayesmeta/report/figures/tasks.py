@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, one_of
 from bayesmeta.estimators.moments import least_squares
+from bayesmeta.fitted.tables import percent
+from bayesmeta.report.console import same_in_words
 from bayesmeta.report.figures.style import (
     BLUE,
     INK,
@@ -50,34 +52,52 @@ class Forest(NamedTuple):
     centre: Array
     band: Array
 
+    def among(self, features: NDArray[np.bool_]) -> Forest:
+        """The same for some features."""
+        return Forest(*(part[..., features] for part in self))
+
 
 def figure_fit(fitted: FittedPrior, sort: str | None = None) -> Figure:
     """Every task's own estimate and its shrunken one, feature by feature, with the prior.
-    Tasks are in the order of the feature ``sort``, the last one where None.
+    Tasks are in the order of the feature ``sort``, the last one where None. Features that are the
+    same in all tasks are left out.
 
-    Open circles: least squares, where a task determines it. Dots with bars: posterior mean and 95%
-    interval under the estimated prior, whose mean and 95% range are the line and the band.
+    Open circles: least squares, where a task determines it. Dots with bars: posterior mean and
+    interval, of the fit's level, under the estimated prior, whose mean and range are the line and
+    the band.
     """
+    from scipy.stats import norm
+
     stats, estimate = fitted.stats, fitted.estimate
     mean, cov = fitted.moments(stats.gram, stats.moment)
-    by = place_of(sort, stats.feature_labels)
-    half = 1.96 * np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
-    spread = 1.96 * np.sqrt(np.maximum(np.diag(estimate.prior.cov), 0.0))
+    vary = stats.differs
+    names = np.array(stats.feature_labels, dtype=object)
+    by = place_of(sort, names[vary].tolist())
+    level, z = percent(fitted.level), float(norm.isf((1 - fitted.level) / 2))
+    half = z * np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
+    spread = z * np.sqrt(np.maximum(np.diag(estimate.prior.cov), 0.0))
     centre = estimate.prior.mean
-    order = evenly(mean[:, by])
+    order = evenly(mean[:, vary][:, by])
     mean, half, own = mean[order], half[order], least_squares(stats, undetermined="nan")[order]
     band = np.stack([centre - spread, centre + spread])
     return forest(
-        stats.feature_labels,
+        names[vary].tolist(),
         [stats.task_labels[j] for j in order],
-        Forest(mean, mean - half, mean + half, own, centre, band),
+        Forest(mean, mean - half, mean + half, own, centre, band).among(vary),
         len(stats),
-        "dot and bar: shrunken estimate, 95% interval",
-        "line and band: prior mean, and where 95% of tasks lie\n"
-        + (CONDITIONAL if fitted.conditional else "(bars as if the covariance were known)"),
+        f"dot and bar: shrunken estimate, {level} interval",
+        f"line and band: prior mean, and where {level} of tasks lie\n"
+        + (CONDITIONAL if fitted.conditional else "(bars as if the covariance were known)")
+        + _same(names[~vary].tolist()),
         by,
         fitted.conditional,
     )
+
+
+def _same(features: Sequence[Hashable]) -> str:
+    """A line on features without a panel; nothing where all have one."""
+    said = same_in_words(features).replace("columns", "panels").replace("$", r"\$")
+    return f"\n{said}" if said else ""
 
 
 def place_of(sort: str | None, features: Sequence[Hashable]) -> int:
@@ -86,9 +106,10 @@ def place_of(sort: str | None, features: Sequence[Hashable]) -> int:
     return len(names) - 1 if sort is None else names.index(one_of("sort", sort, names))
 
 
-def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
+def figure_tasks(tree: xr.DataTree, draws: int = 1000, level: float = 0.95) -> Figure:
     """Every task's theta given all data, feature by feature, as ``figure_fit`` has it for one
-    estimate of the prior: here the doubt about the prior is in the bars and the band."""
+    estimate of the prior: here the doubt about the prior is in the bars and the band, which have
+    the probability ``level``."""
     import xarray as xr
 
     from bayesmeta.posterior.predictive import add_theta, task_means
@@ -96,7 +117,8 @@ def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
 
     data, posterior = task_sums(tree), tree["posterior"].to_dataset()
     n, d = data["moment"].shape
-    data = data.isel(task=evenly(task_means(tree)[0][:, -1]))
+    vary, ends = differs_in(posterior), [(1 - level) / 2, (1 + level) / 2]
+    data = data.isel(task=evenly(task_means(tree)[0][:, vary][:, -1]))
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
     thin = posterior.drop_vars("theta", errors="ignore").isel(
         draw=slice(0, None, -(-total // draws))
@@ -106,25 +128,26 @@ def figure_tasks(tree: xr.DataTree, draws: int = 1000) -> Figure:
     )
     few = add_theta(few)
     theta = few["posterior"].to_dataset()["theta"].values.reshape(-1, data.sizes["task"], d)
-    low, high = np.quantile(theta, [0.025, 0.975], axis=0)
+    low, high = np.quantile(theta, ends, axis=0)
     stats = TaskStatistics(data["gram"].values, data["moment"].values)
     own = least_squares(stats, undetermined="nan")
     mu = thin["mu"].values.reshape(-1, d)
     spread = np.zeros_like(mu)
-    spread[:, differs_in(thin)] = thin["sd"].values.reshape(len(mu), -1)
+    spread[:, vary] = thin["sd"].values.reshape(len(mu), -1)
     rng = np.random.default_rng(0)
     new = mu + spread * rng.standard_normal(
         mu.shape
     )  # of one more task, each coefficient by itself
-    band = np.quantile(new, [0.025, 0.975], axis=0)
+    band = np.quantile(new, ends, axis=0)
+    names = data["feature"].values
     return forest(
-        data["feature"].values.tolist(),
+        names[vary].tolist(),
         data["task"].values.tolist(),
-        Forest(theta.mean(axis=0), low, high, own, mu.mean(axis=0), band),
+        Forest(theta.mean(axis=0), low, high, own, mu.mean(axis=0), band).among(vary),
         n,
-        "dot and bar: posterior mean, 95% interval",
-        "line and band: mean of tasks, and where one more lies with probability 95%\n"
-        "(the doubt about the prior included)",
+        f"dot and bar: posterior mean, {percent(level)} interval",
+        f"line and band: mean of tasks, and where one more lies with probability {percent(level)}\n"
+        "(the doubt about the prior included)" + _same(names[~vary].tolist()),
     )
 
 
