@@ -44,6 +44,7 @@ STOCHASTIC = (
     "models/draws",
     "models/laplace",
     "models/laplace-exact",
+    "models/laplace-shared",
     "models/prior-draws",
     "calibration/size",
     "calibration/harness",
