@@ -152,7 +152,8 @@ def _own_errors(values: Array, error: Array, quantities: Quantities) -> Array:
         "corr": 1 - np.minimum(values**2, 1.0),
     }
     steps = np.array([slopes[kind][k] for k, (kind, _) in enumerate(quantities.places)])
-    return np.divide(error, steps, out=np.full_like(error, np.inf), where=steps > 0)
+    own: Array = np.divide(error, steps, out=np.full_like(error, np.inf), where=steps > 0)
+    return own
 
 
 def _covariance(
