@@ -27,6 +27,7 @@ OPTIONS = {
     "noise_scale": "--prior-noise-scale",
     "sample_posterior": "bayesmeta sample",
     "limit": "limit (in Python, fit_prior)",
+    "centre=False": "--no-centre",
     "confint('profile')": "--confint profile",
     "confint('bootstrap')": "--confint bootstrap",
 }

@@ -15,6 +15,7 @@ from bayesmeta.fitted.rows import asked_rows, own_sums
 from bayesmeta.fitted.tables import summary_rows, text_of
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.collapsed import Tasks
+from bayesmeta.posterior.centring import centred_in_words
 from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.predictive import task_means, thetas_of
 from bayesmeta.posterior.tree import read
@@ -80,10 +81,13 @@ class FittedPosterior:
 
     @property
     def notes(self) -> list[str]:
-        """Whether the draws can be trusted."""
+        """Whether the draws can be trusted, and what the prior is about where features were
+        centred."""
         trust = trustworthy(self.tree)
         failed = [f"not to be trusted: {c.name}: {c.advice}" for c in trust.failed]
-        return [*(failed or ["the draws pass every check"]), *self.design.notes]
+        centred = centred_in_words(self.tree).split("\n")
+        told = [*(failed or ["the draws pass every check"]), *centred, *self.design.notes]
+        return [one for one in told if one]
 
     def _draws(self) -> tuple[Array, Array, Array]:
         """Means (s, d), covariances (s, d, d) and noises (s,), all chains after each other."""

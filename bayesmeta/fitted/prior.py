@@ -132,8 +132,8 @@ class FittedPrior:
         if self.conditional:
             found.append(
                 "intervals of tasks are conditional on a covariance that is singular or not "
-                "determined, and too short: ask "
-                'for tasks(uncertainty="bootstrap"), or for a posterior'
+                "determined, and too short, by bootstrap, too, if less so: ask for a posterior "
+                '(method="posterior")'
             )
         if self.no_wald:
             found.append(self.no_wald)
@@ -279,7 +279,8 @@ class FittedPrior:
             Of the intervals; that of the fit where None.
         uncertainty : str
             ``"mean"``: that of mu is included, exactly; ``"bootstrap"``: that of Sigma and the
-            noise, too; ``"none"``: as if the prior were known.
+            noise, too, as far as data drawn from the estimate show it; ``"none"``: as if the prior
+            were known.
         random_seed, replications : int
             Of the bootstrap.
 
@@ -287,8 +288,9 @@ class FittedPrior:
         -------
         pandas.DataFrame
             A row for every task and feature; columns estimate, sd, low, high, and conditional,
-            which is true where the estimated Sigma is singular and its uncertainty not included:
-            such intervals are too short.
+            which is true where the estimated Sigma is singular: such intervals are too short. A
+            bootstrap draws from the singular estimate itself, and so shows a part of the
+            uncertainty only; the mark stays. A posterior (``method="posterior"``) has all of it.
         """
         one_of("uncertainty", uncertainty, ("mean", "bootstrap", "none"))
         level = checked_level(self.level if level is None else level)
@@ -297,8 +299,7 @@ class FittedPrior:
         if uncertainty == "bootstrap":
             found = around(found.mean, self.redrawn(replications, random_seed), gram, moment)
         labels = self.stats.task_labels
-        conditional = self.conditional and uncertainty != "bootstrap"
-        return as_frame(labels, self.quantities.labels, found, level, conditional)
+        return as_frame(labels, self.quantities.labels, found, level, self.conditional)
 
     def moments(self, gram: Array, moment: Array, mean: bool = True) -> Moments:
         """Of the coefficients of tasks with these statistics."""
