@@ -129,9 +129,9 @@ def add_log_likelihood(tree: xr.DataTree, by: str | None = None) -> xr.DataTree:
     out. What is left out is a task, and what is predicted a new one.
 
     ``az.loo`` warns where one row or task moves the posterior too far for its weights (k above
-    0.7), as 3 of 180 rows of the sleep study do, and 1 of its 18 tasks. The
-    warning is right: the estimate is then unreliable, and most often too good. ``az.loo(tree, pointwise=True).pareto_k`` names them; fit again without each and take the
-    likelihood of what was left out, or say how little the result owes to them.
+    0.7), as 3 of 180 rows of the sleep study do, and 1 of its 18 tasks. The warning is right: the
+    estimate is then unreliable, and most often too good. ``az.loo(tree, pointwise=True).pareto_k``
+    names them; fit again without each, and take the likelihood of what was left out.
 
     Parameters
     ----------
