@@ -45,6 +45,7 @@ STOCHASTIC = (
     "models/circles",
     "models/laplace",
     "models/laplace-exact",
+    "models/laplace-shared",
     "models/prior-draws",
     "calibration/size",
     "calibration/harness",

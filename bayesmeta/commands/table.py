@@ -28,6 +28,9 @@ OPTIONS = {
     "noise_scale": "--prior-noise-scale",
     "sample_posterior": "bayesmeta sample",
     "limit": "limit (in Python, fit_prior)",
+    "centre=False": "--no-centre",
+    "confint('profile')": "--confint profile",
+    "confint('bootstrap')": "--confint bootstrap",
 }
 """Arguments whose option has another name than theirs."""
 

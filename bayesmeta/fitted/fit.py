@@ -32,28 +32,53 @@ def fit(
     level: float = 0.95,
     **options: Any,
 ) -> FittedPrior | FittedPosterior:
-    """Fit the prior of tasks to a table.
+    """Fit the prior N(mu, Sigma) of tasks' coefficients to a table (a linear mixed model).
 
     Parameters
     ----------
     source : pandas.DataFrame, Design or TaskStatistics
-        A table with a row for every reward, or what was made of one.
+        A table with a row for every reward (or a file, or a Dask table), what ``tabulate`` made of
+        one, or sums of tasks.
     formula : str, optional
-        As lme4 has it, such as ``"y ~ x + (x | g)"``, in place of columns.
+        As lme4 has it, such as ``"y ~ x + (x | g)"``, in place of ``task``, ``reward``,
+        ``features``, ``intercept`` and ``fixed``.
     method : str
-        ``"reml"``, ``"ml"`` or another of ``fit_prior``; ``"posterior"`` draws from the posterior.
+        ``"reml"``, ``"ml"``, ``"moment"``, ``"moment-widened"`` or ``"moment-clipped"`` estimate
+        the prior; ``"posterior"`` draws from its posterior.
     noise_sd : float, optional
-        The noise; None: it is estimated.
+        The noise (sigma) of a reward; None: it is estimated.
     level : float
-        Of intervals.
+        Probability of intervals, unless a method is asked for another.
     **options
-        Those of ``tabulate``, which describe the table (``task``, ``reward``, ``features``,
-        ``intercept``, ``fixed``, ``weights``, ``noise_var``, ``noise_se``, ``drop_missing``), and
-        those of ``fit_prior`` or ``sample_posterior``.
+        What describes a table, as ``tabulate`` has it:
+
+        task, reward : str
+            The columns of tasks and of rewards.
+        features : list of str
+            Columns whose coefficients differ between tasks.
+        intercept : bool
+            Whether tasks have a level of their own.
+        fixed : list of str
+            Columns whose coefficient is the same in all tasks.
+        weights, noise_var, noise_se : str
+            A column of weights, of known variances, or of known standard errors of rows.
+        drop_missing : bool
+            Leave out rows that lack a value, instead of refusing them.
+
+        And those of the method: ``widening``, ``horizon``, ``bounds``, ``limit`` and ``threads`` of
+        ``fit_prior``; with ``"posterior"`` those of ``sample_posterior`` (``prior``, ``draws``,
+        ``chains``, ``random_seed``, ``centre``, …).
 
     Returns
     -------
     FittedPrior or FittedPosterior
+        Both print as a table and have ``summary()``, ``confint()``, ``tasks()`` and ``predict()``,
+        ``prior`` and ``notes``. An estimate has ``loglik``, ``aic``, ``bic`` and ``estimate``, too,
+        a posterior ``tree``, for ArviZ.
+
+    See Also
+    --------
+    fit_prior, sample_posterior : The same from sums of tasks, without a table.
 
     Examples
     --------
@@ -69,6 +94,17 @@ def fit(
     sigma           0.97622  0.048811  0.88509  1.0767
     restricted log-likelihood -403.110, AIC 812.2, BIC 822.7, df 3
     estimated from data
+
+    With a formula, profile intervals, one task, and a new one:
+
+    >>> sleep = bm.load_data("sleepstudy")
+    >>> fit = bm.fit(sleep, "Reaction ~ Days + (Days | Subject)")
+    >>> fit.confint("profile").loc["sd[Days]"].round(2).tolist()
+    [3.8, 8.75]
+    >>> fit.tasks().loc[308, "estimate"].round(1).tolist()
+    [253.7, 19.7]
+    >>> fit.predict(pd.DataFrame({"Days": [9.0]})).round(0)["mean"].tolist()
+    [346.0]
     """
     one_of("method", method, (*KNOWN, "posterior"))
     given = {name: options.pop(name) for name in _own(method) if name in options}

@@ -15,8 +15,9 @@ from bayesmeta.fitted.rows import asked_rows, own_sums
 from bayesmeta.fitted.tables import summary_rows, text_of
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.collapsed import Tasks
+from bayesmeta.posterior.centring import centred_in_words
 from bayesmeta.posterior.diagnostics import trustworthy
-from bayesmeta.posterior.predictive import thetas_of
+from bayesmeta.posterior.predictive import task_means, thetas_of
 from bayesmeta.posterior.tree import read
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.design import Design
@@ -80,10 +81,13 @@ class FittedPosterior:
 
     @property
     def notes(self) -> list[str]:
-        """Whether the draws can be trusted."""
+        """Whether the draws can be trusted, and what the prior is about where features were
+        centred."""
         trust = trustworthy(self.tree)
         failed = [f"not to be trusted: {c.name}: {c.advice}" for c in trust.failed]
-        return [*(failed or ["the draws pass every check"]), *self.design.notes]
+        centred = centred_in_words(self.tree).split("\n")
+        told = [*(failed or ["the draws pass every check"]), *centred, *self.design.notes]
+        return [one for one in told if one]
 
     def _draws(self) -> tuple[Array, Array, Array]:
         """Means (s, d), covariances (s, d, d) and noises (s,), all chains after each other."""
@@ -186,7 +190,9 @@ class FittedPosterior:
         Returns
         -------
         pandas.DataFrame
-            A row for every task and feature; columns estimate, sd, low, high, conditional.
+            A row for every task and feature; columns estimate, sd, low, high, and conditional,
+            which is false. Estimates and sd are averages over all drawn priors of what each says of
+            a task, as ``bayesmeta sample`` prints them; ends are quantiles of draws.
         """
         import pandas as pd
 
@@ -198,10 +204,9 @@ class FittedPosterior:
         index = pd.MultiIndex.from_product(
             [labels, self.quantities.labels], names=["task", "feature"]
         )
-        columns = {"estimate": flat.mean(axis=0), "sd": flat.std(axis=0, ddof=1)}
-        return pd.DataFrame(
-            {**columns, "low": low, "high": high, "conditional": False}, index=index
-        )
+        mean, sd = task_means(self.tree)
+        columns = {"estimate": mean.ravel(), "sd": sd.ravel(), "low": low, "high": high}
+        return pd.DataFrame({**columns, "conditional": False}, index=index)
 
     def _spaced(self) -> list[int]:
         """Draws, evenly spaced."""

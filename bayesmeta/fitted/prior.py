@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, one_of
+from bayesmeta.checks import Advice, Argument, Array, InputError, one_of
 from bayesmeta.display import html_table
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.origin import origin_note
@@ -132,13 +132,11 @@ class FittedPrior:
         if self.conditional:
             found.append(
                 "intervals of tasks are conditional on a covariance that is singular or not "
-                "determined, and too short: ask "
-                'for tasks(uncertainty="bootstrap"), or for a posterior'
+                "determined, and too short, by bootstrap, too, if less so: ask for a posterior "
+                '(method="posterior")'
             )
-            found.append(
-                'standard deviations and correlations have no Wald intervals there: confint("pro'
-                'file") has some'
-            )
+        if self.no_wald:
+            found.append(self.no_wald)
         if self.estimate.passed_over:
             found.append(
                 f"{self.estimate.passed_over} tasks were passed over, which do not determine all "
@@ -148,6 +146,27 @@ class FittedPrior:
         if origin:
             found.append(origin)
         return found
+
+    @property
+    def without_wald(self) -> list[str]:
+        """Quantities that have no Wald interval: the rule is that of ``wald.lacking``."""
+        none = wald.lacking(self.values(), self.errors(), self.quantities)
+        return [name for name, one in zip(self.quantities.names, none, strict=True) if one]
+
+    @property
+    def no_wald(self) -> str:
+        """Which quantities have no Wald interval, and what to use; empty where all have one."""
+        names = self.without_wald
+        if not names:
+            return ""
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        way = "profile" if self.method in ("ml", "reml") else "bootstrap"
+        return Advice(
+            "no Wald interval of {names} (on the boundary, or with an error larger than itself): "
+            "use {way}",
+            names=", ".join(names[:3]) + more,
+            way=Argument(f"confint({way!r})"),
+        )
 
     def values(self) -> Array:
         """The estimates of all quantities."""
@@ -171,7 +190,9 @@ class FittedPrior:
         Returns
         -------
         pandas.DataFrame
-            Columns estimate, error, low, high.
+            Columns estimate, error, low, high; low and high are NaN where there is no Wald interval
+            (the error exceeds the estimate of a standard deviation, a correlation is close to +-1,
+            Sigma is singular), and ``notes`` says so.
         """
         import pandas as pd
 
@@ -197,7 +218,8 @@ class FittedPrior:
         method : str
             ``"wald"``
                 by standard errors: of standard deviations and the noise on the log scale, of
-                correlations by Fisher's z
+                correlations by Fisher's z; NaN where the error exceeds 1 on that scale (that of a
+                standard deviation exceeds its estimate), or Sigma is singular
             ``"profile"``
                 where twice the log-likelihood, all else at its best, is below its largest by a
                 quantile of chi-squared; as in lme4 that of maximum likelihood, also after REML
@@ -257,7 +279,8 @@ class FittedPrior:
             Of the intervals; that of the fit where None.
         uncertainty : str
             ``"mean"``: that of mu is included, exactly; ``"bootstrap"``: that of Sigma and the
-            noise, too; ``"none"``: as if the prior were known.
+            noise, too, as far as data drawn from the estimate show it; ``"none"``: as if the prior
+            were known.
         random_seed, replications : int
             Of the bootstrap.
 
@@ -265,8 +288,9 @@ class FittedPrior:
         -------
         pandas.DataFrame
             A row for every task and feature; columns estimate, sd, low, high, and conditional,
-            which is true where the estimated Sigma is singular and its uncertainty not included:
-            such intervals are too short.
+            which is true where the estimated Sigma is singular: such intervals are too short. A
+            bootstrap draws from the singular estimate itself, and so shows a part of the
+            uncertainty only; the mark stays. A posterior (``method="posterior"``) has all of it.
         """
         one_of("uncertainty", uncertainty, ("mean", "bootstrap", "none"))
         level = checked_level(self.level if level is None else level)
@@ -275,8 +299,7 @@ class FittedPrior:
         if uncertainty == "bootstrap":
             found = around(found.mean, self.redrawn(replications, random_seed), gram, moment)
         labels = self.stats.task_labels
-        conditional = self.conditional and uncertainty != "bootstrap"
-        return as_frame(labels, self.quantities.labels, found, level, conditional)
+        return as_frame(labels, self.quantities.labels, found, level, self.conditional)
 
     def moments(self, gram: Array, moment: Array, mean: bool = True) -> Moments:
         """Of the coefficients of tasks with these statistics."""

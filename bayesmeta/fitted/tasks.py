@@ -5,7 +5,8 @@ moves with mu by I - B_j = I - M_j V_j / sigma^2. Where mu is estimated, with co
 M_j + (I - B_j) C (I - B_j)' is exact for Sigma given: it is the posterior under a flat prior of mu,
 and the mean square error of prediction (Kackar and Harville 1984). What estimating Sigma adds is
 found by a bootstrap (Laird and Louis 1987): the moments of theta_j given its data, over
-replications of (mu, Sigma, sigma).
+replications of (mu, Sigma, sigma). Where the estimate of Sigma is singular, the replications are
+drawn from that estimate and lie about it, so that their intervals are still too short.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.estimate import PriorEstimate, Status
@@ -103,25 +104,56 @@ def errors(
 def interval(
     values: Array, error: Array, quantities: Quantities, level: float
 ) -> tuple[Array, Array]:
-    """Means as they are, sd and noise on the log scale, correlations by Fisher's z; NaN where an
-    end is beyond all numbers."""
+    """Means as they are, sd and noise on the log scale, correlations by Fisher's z; NaN where
+    ``lacking`` says so, or an end is beyond all numbers."""
     from scipy.stats import norm
 
     z = float(norm.isf((1 - level) / 2))
     kinds = np.array([kind for kind, _ in quantities.places])
+    own = _own_errors(values, error, quantities)
+    positive, between = np.isin(kinds, ("sd", "sigma")), kinds == "corr"
     low, high = values - z * error, values + z * error
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        positive = np.isin(kinds, ("sd", "sigma"))
-        factor = np.exp(z * error / values)
-        low, high = (
-            np.where(positive, values / factor, low),
-            np.where(positive, values * factor, high),
-        )
-        between = kinds == "corr"
-        middle, half = np.arctanh(values * between), z * error / (1 - (values * between) ** 2)
-    low = np.where(between, np.tanh(middle - half), low)
-    high = np.where(between, np.tanh(middle + half), high)
-    return low, np.where(np.isfinite(high), high, np.nan)
+        factor, middle = np.exp(z * own), np.arctanh(values * between)
+        low = np.where(positive, values / factor, low)
+        high = np.where(positive, values * factor, high)
+        low = np.where(between, np.tanh(middle - z * own), low)
+        high = np.where(between, np.tanh(middle + z * own), high)
+    none = lacking(values, error, quantities) | ~np.isfinite(high)
+    return np.where(none, np.nan, low), np.where(none, np.nan, high)
+
+
+def lacking(values: Array, error: Array, quantities: Quantities) -> NDArray[np.bool_]:
+    """Which quantities have no Wald interval.
+
+    Those without a standard error, as all standard deviations and correlations are where Sigma is
+    singular; a standard deviation, or the noise, whose error exceeds its estimate; a correlation
+    whose error on Fisher's scale exceeds 1, as it does close to +-1, or of a standard deviation
+    that has none. On their own scales all are errors above 1: the interval would go from a seventh
+    of the estimate to seven times it, or from -0.96 to 0.96, and says nothing.
+    """
+    none = ~(_own_errors(values, error, quantities) <= 1)
+    places = quantities.places
+    without = {at[0] for one, (kind, at) in zip(none, places, strict=True) if kind == "sd" and one}
+    for k, (kind, at) in enumerate(places):
+        if kind == "mu":
+            none[k] = not np.isfinite(error[k])
+        elif kind == "corr":
+            none[k] |= not without.isdisjoint(at)
+    return none
+
+
+def _own_errors(values: Array, error: Array, quantities: Quantities) -> Array:
+    """Standard errors on the scale that an interval is made on; infinite on a boundary."""
+    slopes = {
+        "mu": np.ones_like(values),
+        "sd": np.abs(values),
+        "sigma": np.abs(values),
+        "corr": 1 - np.minimum(values**2, 1.0),
+    }
+    steps = np.array([slopes[kind][k] for k, (kind, _) in enumerate(quantities.places)])
+    own: Array = np.divide(error, steps, out=np.full_like(error, np.inf), where=steps > 0)
+    return own
 
 
 def _covariance(

@@ -11,13 +11,17 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.checks import Advice, Array, InputError
+from bayesmeta.checks import Advice, Argument, Array, InputError
+from bayesmeta.display import in_middle, visible
 from bayesmeta.estimators.origin import NAMES
 from bayesmeta.statistics import TaskStatistics
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 ROUNDING = 1e-13
 """What of a feature's sum of squares in a task is taken for 0 once its mean is off."""
@@ -125,3 +129,30 @@ def _always_one(stats: TaskStatistics, i: int) -> bool:
     if stats.log_weights is not None:
         return True
     return stats.count is not None and bool((stats.gram[:, i, i] == stats.count).all())
+
+
+def taken_off(tree: xr.DataTree) -> dict[str, float]:
+    """The means that were taken off features, by their labels; empty where none were."""
+    told = tree.attrs.get("centred", "no")
+    found: dict[str, float] = {} if told == "no" else json.loads(told)
+    return found
+
+
+def centred_in_words(tree: xr.DataTree) -> Advice:
+    """What the prior is about where features were centred, and how to switch it off, in two
+    sentences; nothing where they were not."""
+    taken = taken_off(tree)
+    if not taken:
+        return Advice("")
+    shown = [
+        f"{in_middle(visible(name), 24)} = {mean:.5g}" for name, mean in list(taken.items())[:3]
+    ]
+    more = ", …" if len(taken) > 3 else ""
+    return Advice(
+        "centred: the prior is about tasks' levels at {place}, the mean, where correlations with "
+        "slopes are taken to be small; the table is about the features as given, level at 0.\n"
+        "Another origin is another prior, and moves sd[intercept] where the data leave it open; "
+        "for a prior about the features as given: {centre}",
+        place=", ".join(shown) + more,
+        centre=Argument("centre=False"),
+    )

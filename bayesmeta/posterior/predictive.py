@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _BLOCK = 2**22
 """Normals that ``add_theta`` draws at a time."""
+SOLVED = 20_000_000
+"""Tasks times draws up to which ``task_means`` takes all draws."""
 MOMENTS = 200
 """Predictions of all moments, unless another number is asked for."""
 
@@ -89,30 +91,37 @@ def _own_thetas(tree: xr.DataTree, found: Read) -> Array:
     return thetas_of(found, 0)
 
 
-def task_means(tree: xr.DataTree, draws: int = 200) -> tuple[Array, Array]:
+def task_means(tree: xr.DataTree) -> tuple[Array, Array]:
     """Mean and standard deviation of every theta_j given the data, both (n, d).
 
-    By iterated expectation over ``draws`` priors, evenly spaced among those drawn, so that the
-    uncertainty about the prior is included.
+    By iterated expectation over all drawn priors, so that the uncertainty about the prior is
+    included: exact given these draws, without draws of theta. Of more than ``SOLVED`` tasks times
+    draws, as many priors as that makes, evenly spaced.
     """
-    from bayesmeta.gaussian import GaussianPrior
-
     found = read(tree)
-    mean, root, noise = found.means, found.roots, found.noise_sds
-    gram, moment = found.tasks.gram, found.tasks.moment
-    kept = np.unique(np.linspace(0, len(mean) - 1, draws).round().astype(int))
-    middle = mean[kept].mean(axis=0)  # everything relative to it: a large level costs no digits
-    moved = moment - gram @ middle
-    centres, spread = np.zeros((len(kept), *moment.shape)), np.zeros((*moment.shape, len(middle)))
-    for i, k in enumerate(kept):
-        prior = GaussianPrior(mean[k] - middle, root[k] @ root[k].T)
-        centres[i], cov = prior.trusted_posterior(gram, moved, float(noise[k]))
-        spread += cov / len(kept)
-    if found.centring is not None:
-        spread = found.centring.cov_outside(spread)
-    centres = found.outside(centres)
-    within = np.maximum(np.diagonal(spread, axis1=1, axis2=2), 0.0)
-    return found.outside(middle) + centres.mean(axis=0), np.sqrt(within + centres.var(axis=0))
+    n, d = found.tasks.moment.shape
+    most = min(len(found.means), max(SOLVED // n, 1))
+    kept = np.unique(np.linspace(0, len(found.means) - 1, most).round().astype(int))
+    middle = found.means[kept].mean(axis=0)  # relative to it: a large level costs no digits
+    moved = found.tasks._replace(moment=found.tasks.moment - found.tasks.gram @ middle)
+    total, square, within = (np.zeros((n, d)) for _ in range(3))
+    step = max(1, _BLOCK // (n * d))
+    for first in range(0, len(kept), step):
+        here = kept[first : first + step]
+        priors = Priors(found.means[here] - middle, found.roots[here], found.noise_sds[here])
+        thetas, ways = np.empty((2, len(here), n, d)), np.zeros((len(here), n, d))
+        tasks_given_priors(moved, priors, ways, thetas[0], np.empty((0, n)))
+        centres = found.outside(thetas[0])
+        total += centres.sum(axis=0)
+        square += (centres**2).sum(axis=0)
+        for k in range(d):  # the columns of a root of the covariance given a prior
+            ways[..., k] = 1.0
+            tasks_given_priors(moved, priors, ways, thetas[1], np.empty((0, n)))
+            ways[..., k] = 0.0
+            within += (found.outside(thetas[1] - thetas[0]) ** 2).sum(axis=0)
+    centre = total / len(kept)
+    variance = np.maximum(square / len(kept) - centre**2, 0.0) + within / len(kept)
+    return found.outside(middle) + centre, np.sqrt(variance)
 
 
 def add_log_likelihood(tree: xr.DataTree, by: str | None = None) -> xr.DataTree:
@@ -121,6 +130,11 @@ def add_log_likelihood(tree: xr.DataTree, by: str | None = None) -> xr.DataTree:
     Of a row: of its reward given the theta of its task (the one of ``add_theta``). What ``loo``
     leaves out is then a reward of a known task. Of a task: of all its rewards, its theta integrated
     out. What is left out is a task, and what is predicted a new one.
+
+    ``az.loo`` warns where one row or task moves the posterior too far for its weights (k above
+    0.7), as 3 of 180 rows of the sleep study do, and 1 of its 18 tasks. The warning is right: the
+    estimate is then unreliable, and most often too good. ``az.loo(tree, pointwise=True).pareto_k``
+    names them; fit again without each, and take the likelihood of what was left out.
 
     Parameters
     ----------

@@ -141,7 +141,9 @@ def sample_posterior(
         ``add_predictive``. Its attributes repeat the arguments and have the ``method`` by which
         draws were made, with the numbers of ``laplace`` where it was tried, what was taken off
         features (``centred``, JSON or "no"), and the result of the checks: ``trusted``, and
-        ``diagnostics``, which ``trustworthy`` reads.
+        ``diagnostics``, which ``trustworthy`` reads. ``Sigma`` is a whole matrix, so that
+        ``az.summary(tree)`` lists covariances twice; ``var_names=["mu", "sd", "corr", "sigma"]``
+        has each quantity once.
 
     Examples
     --------

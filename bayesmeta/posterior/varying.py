@@ -39,6 +39,16 @@ def of_varying(prior: Prior, differs: NDArray[np.bool_]) -> Prior:
     return KnownCovariance(cov, mean, mean_sd, prior.noise_scale)
 
 
+def embedded(own: Array, differs: NDArray[np.bool_]) -> Array:
+    """Matrices (…, r, r) of the features that differ, zero in rows and columns of the others: a
+    lower root stays lower."""
+    if differs.all():
+        return own
+    out = np.zeros((*own.shape[:-2], len(differs), len(differs)))
+    out[..., *np.ix_(differs, differs)] = own
+    return out
+
+
 def draw_prior(
     prior: Prior, differs: NDArray[np.bool_], rng: np.random.Generator, draws: int
 ) -> tuple[Array, Array, Array]:

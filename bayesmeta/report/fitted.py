@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Advice, InputError
-from bayesmeta.display import correlation
+from bayesmeta.checks import InputError
+from bayesmeta.display import correlation, visible
 from bayesmeta.estimators.origin import origin_note
 from bayesmeta.fitted.prior import FittedPrior
 from bayesmeta.fitted.tables import percent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def as_json(
-    fitted: FittedPrior, wording: Callable[[Advice], str] = str, ends: DataFrame | None = None
+    fitted: FittedPrior, wording: Callable[[str], str] = str, ends: DataFrame | None = None
 ) -> dict[str, Any]:
     """All of a fit as plain data; what a method does not have is null. Estimates of tasks are of
     the features in ``varying``: the others are the same in all tasks.
@@ -58,9 +58,12 @@ def as_json(
             "iterations": estimate.iterations,
             "passed_over": estimate.passed_over,
             "negative_eigenvalues": estimate.negative,
-            "intervals": _intervals(fitted, ends),
+            "intervals": _intervals(fitted, wording, ends),
             "conditional": fitted.conditional,
-            "notes": [*fitted.notes[1:], *same_in_json(_named(fitted, False))],
+            "notes": [
+                *(wording(note) for note in fitted.notes[1:]),
+                *same_in_json(_named(fitted, False)),
+            ],
             "task_estimates": tasks,
         }
     )
@@ -74,13 +77,19 @@ def _named(fitted: FittedPrior, varying: bool) -> list[str]:
     return [name for name, differs in both if differs == varying]
 
 
-def _intervals(fitted: FittedPrior, ends: DataFrame | None) -> list[dict[str, Any]]:
-    """Low and high of every quantity; null where there is no end."""
+def _intervals(
+    fitted: FittedPrior, wording: Callable[[str], str], ends: DataFrame | None
+) -> list[dict[str, Any]]:
+    """Low and high of every quantity; null where there is no end, with a note where there is no
+    Wald interval."""
     found = fitted.confint() if ends is None else ends
     said = {"method": found.attrs["method"], "level": found.attrs["level"]}
     pairs = found[["low", "high"]].to_numpy(dtype=float).tolist()
+    none = fitted.without_wald if said["method"] == "wald" else []
+    note = wording(fitted.no_wald)
     return [
         {"quantity": str(name), "low": low, "high": high, **said}
+        | ({"note": note} if name in none else {})
         for name, (low, high) in zip(found.index, pairs, strict=True)
     ]
 
@@ -120,13 +129,13 @@ def _task_estimates(fitted: FittedPrior) -> list[dict[str, Any]]:
 def print_fit(
     console: Console,
     fitted: FittedPrior,
-    wording: Callable[[Advice], str] = str,
+    wording: Callable[[str], str] = str,
     ends: DataFrame | None = None,
 ) -> None:
     """Tables of the estimate with errors and intervals, the tasks shrunken towards it, the status;
     ``ends`` are those of ``confint``, Wald's where None."""
     stats, estimate = fitted.stats, fitted.estimate
-    _print_summary(console, fitted, ends)
+    _print_summary(console, fitted, wording, ends)
     vary, own = stats.differs, _named(fitted, True)
     if len(own) > 1:
         _print_covariances(console, own, estimate.prior.cov[np.ix_(vary, vary)])
@@ -160,7 +169,9 @@ def print_fit(
         console.print(f"note: {note}")
 
 
-def _print_summary(console: Console, fitted: FittedPrior, ends: DataFrame | None) -> None:
+def _print_summary(
+    console: Console, fitted: FittedPrior, wording: Callable[[str], str], ends: DataFrame | None
+) -> None:
     """Means, standard deviations, correlations and noise with errors and intervals."""
     shown = fitted.summary()
     method, level, failed = "wald", fitted.level, 0
@@ -177,6 +188,8 @@ def _print_summary(console: Console, fitted: FittedPrior, ends: DataFrame | None
     console.print(table(title, heads, rows))
     lost = f" ({failed} replications had no estimate)" if failed else ""
     console.print(f"intervals: {method}{lost}")
+    if method == "wald" and fitted.no_wald:
+        console.print(visible(wording(fitted.no_wald)), markup=False, highlight=False)
 
 
 def _print_covariances(console: Console, features: list[str], cov: np.ndarray) -> None:

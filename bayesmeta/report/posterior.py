@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesmeta.checks import Advice
 from bayesmeta.fitted.tables import percent
+from bayesmeta.posterior.centring import centred_in_words, taken_off
 from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.predictive import task_means
 from bayesmeta.posterior.tree import correlations, differs_in, task_sums
@@ -96,7 +97,7 @@ def as_json(
             "cov_sd": _sd(posterior["Sigma"]).values.tolist(),
             "noise_sd": sigma,
             "prior": _prior(tree),
-            "centred": _taken_off(tree),
+            "centred": taken_off(tree),
             "level": level,
             "quantities": [row._asdict() for row in summary_rows(tree, level)],
             "diagnostics": [
@@ -129,26 +130,6 @@ def _prior(tree: xr.DataTree) -> dict[str, Any]:
         scale = np.broadcast_to(found["scale"], differs.shape).tolist()
         found["scale"] = [one if own else None for one, own in zip(scale, differs, strict=True)]
     return found
-
-
-def _taken_off(tree: xr.DataTree) -> dict[str, float]:
-    """The means that were taken off features, by their labels; empty where none were."""
-    told = tree.attrs.get("centred", "no")
-    found: dict[str, float] = {} if told == "no" else json.loads(told)
-    return found
-
-
-def centred_in_words(tree: xr.DataTree) -> str:
-    """What the prior is of where features were centred; nothing where they were not."""
-    taken = _taken_off(tree)
-    if not taken:
-        return ""
-    shown = [f"{label(name)} {mean:.5g}" for name, mean in list(taken.items())[:3]]
-    more = ", …" if len(taken) > 3 else ""
-    return (
-        f"features were centred ({', '.join(shown)}{more}): the prior, of intercept, standard "
-        "deviations and correlations, is of the level there; the table is of the features as given"
-    )
 
 
 def drawn_by(tree: xr.DataTree) -> str:
@@ -225,7 +206,7 @@ def print_posterior(
     prior = prior_in_words(_prior(tree), "sigma" in posterior)
     console.print(prior, highlight=False)
     if centred := centred_in_words(tree):
-        console.print(centred, markup=False, emoji=False, highlight=False)
+        console.print(wording(centred), markup=False, emoji=False, highlight=False)
     console.print(f"drawn by {drawn_by(tree)}", highlight=False)
     if len(features) > WIDE:
         console.print(f"{len(tasks)} tasks, {len(features)} features: --json has them")

@@ -42,6 +42,28 @@ def test_tables_fit_80_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert not any(line.rstrip().endswith("…") for line in text) and plot.exists()
 
 
+def test_wald_intervals_that_there_are_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tasks that do not differ in x: null with a note in the JSON, a line in the table, both naming
+    the option."""
+    rng = np.random.default_rng(1)
+    shop, x = np.arange(8).repeat(6), rng.standard_normal(48)
+    y = rng.normal(0, 2, 8)[shop] + 0.5 * x + rng.standard_normal(48)
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"shop": shop, "x": x, "y": y}).to_csv(path, index=False)
+    columns = ["--task", "shop", "--reward", "y", "--features", "x", "--intercept"]
+    assert run("fit", str(path), *columns, "--json") == 0
+    found = json.loads(capsys.readouterr().out)["intervals"]
+    ends = {one["quantity"]: one for one in found}
+    assert ends["sd[x]"]["high"] is None and "use --confint profile" in ends["sd[x]"]["note"]
+    assert "note" not in ends["mu[x]"]
+    assert run("fit", str(path), *columns) == 0
+    assert "no Wald interval of sd[intercept], sd[x]" in capsys.readouterr().out
+    assert run("fit", str(path), *columns, "--confint", "profile") == 0
+    assert "no Wald interval" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [

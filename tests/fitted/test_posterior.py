@@ -42,3 +42,21 @@ def test_tasks_and_predictions_agree_with_reml(fit: FittedPosterior) -> None:
     found, other = fit.predict(row), reml.predict(row)
     np.testing.assert_allclose(found["sd"], other["sd"], rtol=0.15)
     assert (fit.predict(row, rewards=True)["sd"] > found["sd"]).all()
+
+
+def test_tasks_are_those_of_the_command(fit: FittedPosterior) -> None:
+    """One home: the same numbers to the bit; they are the averages over every draw of the
+    conditional means and variances, by formulas."""
+    from bayesmeta.report.posterior import as_json
+
+    ours, told = fit.tasks(), as_json(fit.tree)["task_estimates"]
+    assert [one["mean"][0] for one in told] == ours["estimate"].to_list()
+    assert [one["sd"][0] for one in told] == ours["sd"].to_list()
+    posterior = fit.tree["posterior"].to_dataset()
+    mu, var, noise = (posterior[name].values.reshape(-1, 1) for name in ("mu", "Sigma", "sigma"))
+    weight = 6 * var / (6 * var + noise**2)
+    means = mu + weight * (fit.stats.moment[:, 0] / 6 - mu)
+    np.testing.assert_allclose(ours["estimate"], means.mean(axis=0), rtol=1e-9)
+    within = (var * (1 - weight)).mean()
+    np.testing.assert_allclose(ours["sd"], np.sqrt(means.var(axis=0) + within), rtol=1e-9)
+    assert ((ours["low"] < ours["estimate"]) & (ours["estimate"] < ours["high"])).all()

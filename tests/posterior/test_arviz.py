@@ -69,6 +69,22 @@ def test_arviz_takes_the_tree_as_it_comes(tree: xr.DataTree, call: Callable[[Any
         assert len(found) == 10  # mu 2, Sigma 4, sd 2, corr 1, sigma
 
 
+def test_a_summary_of_each_quantity_once(tree: xr.DataTree) -> None:
+    """Sigma is symmetric, and its entries follow from sd and corr; without it there are no two rows
+    of the same numbers."""
+    found = az.summary(tree, var_names=["mu", "sd", "corr", "sigma"], round_to="none")
+    assert len(found) == 6 and not found.duplicated().any()
+
+
+def test_the_warning_of_loo_is_not_silenced() -> None:
+    """A few rows of the sleep study move the posterior too far, as the docstring says."""
+    formula = "Reaction ~ Days + (Days | Subject)"
+    fit = bm.fit(bm.load_data("sleepstudy"), formula, method="posterior")
+    with pytest.warns(UserWarning, match="shape parameter of Pareto"):
+        found = az.loo(fit.tree, pointwise=True)
+    assert 1 <= int((found.pareto_k > 0.7).sum()) <= 8
+
+
 def test_models_compare(tree: xr.DataTree, smaller: xr.DataTree) -> None:
     """The one that rewards came from is better than one without slopes."""
     found = az.compare({"slopes": tree, "levels": smaller})

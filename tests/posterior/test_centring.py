@@ -119,3 +119,19 @@ def test_centring_can_be_switched_off() -> None:
     tree = bm.sample_posterior(sleep_like(0.0), centre=False)
     assert tree.attrs["centred"] == "no"
     assert tree["constant_data"].attrs["centred"] == "no"
+
+
+def test_two_lines_say_what_the_prior_is_about() -> None:
+    """Where the means lie, that another origin is another prior, and how to switch it off, in the
+    words of Python and of the command; nothing where nothing was centred."""
+    import xarray as xr
+
+    from bayesmeta.commands.table import in_options
+    from bayesmeta.posterior.centring import centred_in_words
+
+    told = centred_in_words(xr.DataTree(xr.Dataset(attrs={"centred": '{"Days": 4.5}'})))
+    first, second = told.split("\n")
+    assert "levels at Days = 4.5" in first and "features as given" in first
+    assert "moves sd[intercept]" in second and second.endswith("centre=False")
+    assert in_options(told).endswith("--no-centre")
+    assert centred_in_words(xr.DataTree(xr.Dataset(attrs={"centred": "no"}))) == ""

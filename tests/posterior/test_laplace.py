@@ -11,14 +11,9 @@ import xarray as xr
 from scipy import stats as st
 
 import bayesmeta as bm
+from bayesmeta.posterior.coordinates import Coordinates
 from bayesmeta.posterior.density import log_posterior
-from bayesmeta.posterior.laplace import (
-    Coordinates,
-    Weights,
-    _systematic,
-    _weighed,
-    draw_laplace,
-)
+from bayesmeta.posterior.laplace import Weights, _systematic, _weighed, draw_laplace
 from bayesmeta.posterior.model import Problem
 from bayesmeta.posterior.priors import Prior
 from bayesmeta.posterior.target import Target
@@ -33,6 +28,11 @@ PRIORS: dict[str, Prior] = {
     "wishart": bm.InverseWishart([0.3, -0.2], 2.0, 5.0, [[1.0, 0.4], [0.4, 2.0]]),
     "known": bm.KnownCovariance(COV, 0.1, 1.5),
 }
+SHARED: dict[str, Prior] = {
+    "lkj": bm.LKJ([0.3, -0.2, 0.1], [1.5, 2.0, 3.0], [0.8, 99.0, 1.4], 1.7, noise_scale=1.3),
+    "known": bm.KnownCovariance(np.diag([1.0, 9.0, 0.8]), 0.1, 1.5),
+}
+"""Of three features, of which the second has one coefficient for all tasks."""
 
 
 def tasks(n: int, sd: float = 1.0, steps: int = 6) -> bm.TaskStatistics:
@@ -44,13 +44,36 @@ def tasks(n: int, sd: float = 1.0, steps: int = 6) -> bm.TaskStatistics:
     return bm.TaskStatistics.from_arrays(task, rewards.ravel(), rows.reshape(-1, 2))
 
 
+def shared(n: int, far: float = 0.0) -> bm.TaskStatistics:
+    """Tasks whose second coefficient is the same in all of them, its feature ``far`` from 0."""
+    rng = np.random.default_rng(4)
+    task, rows = np.repeat(np.arange(n), 6), rng.standard_normal((6 * n, 3))
+    rows[:, 0] = 1.0
+    rows[:, 1] = rng.standard_normal(n)[task] + far  # of the task: it competes with the intercept
+    theta = rng.multivariate_normal([0, 0], COV, size=n)[task]
+    rewards = theta[:, 0] + 2 * (rows[:, 1] - far) + theta[:, 1] * rows[:, 2]
+    rewards += rng.standard_normal(6 * n)
+    names, varying = ["level", "same", "slope"], (True, False, True)
+    return bm.TaskStatistics.from_arrays(task, rewards, rows, names, varying=varying)
+
+
 @pytest.mark.parametrize(
-    ("name", "noise"), [("lkj", 1.0), ("lkj", None), ("wishart", None), ("known", 1.0)]
+    ("name", "noise", "same"),
+    [
+        ("lkj", 1.0, False),
+        ("lkj", None, False),
+        ("wishart", None, False),
+        ("known", 1.0, False),
+        ("lkj", None, True),
+        ("known", 1.0, True),
+    ],
 )
-def test_the_density_is_the_models(name: str, noise: float | None) -> None:
+def test_the_density_is_the_models(name: str, noise: float | None, same: bool) -> None:
     """That of the PyMC model in (mu, Sigma, sigma), by a numerical Jacobian; and in coordinates,
-    again by a Jacobian; gradients are those of differences."""
-    problem = Problem(tasks(30), noise, PRIORS[name].settled(2), "fused")
+    again by a Jacobian; gradients are those of differences. Also where a coefficient is the same in
+    all tasks."""
+    stats, prior = (shared(30), SHARED[name]) if same else (tasks(30), PRIORS[name])
+    problem = Problem(stats, noise, prior.settled(stats.dim), "fused")
     coordinates, target = Coordinates(problem), Target(problem)
     below = np.tril_indices(2)
 
@@ -146,6 +169,34 @@ def test_laplace_and_nuts_draw_from_one_posterior() -> None:
             own = np.sqrt(level * (1 - level) / (efficiency * ours.size))
             error = np.hypot(own, float(azs.mcse(below)))
             assert abs(float(below.mean()) - level) < worst * error
+
+
+def _agree(quick: xr.DataTree, slow: xr.DataTree, worst: float) -> None:
+    """Means of all quantities, within Monte-Carlo errors of both."""
+    efficiency = json.loads(quick.attrs["laplace"])["efficiency"]
+    for name in ("mu", "sd", "corr", "sigma"):
+        ours, theirs = (tree["posterior"][name] for tree in (quick, slow))
+        over = ["chain", "draw"]
+        own = ours.std(over) / np.sqrt(efficiency * ours.sizes["chain"] * ours.sizes["draw"])
+        gap = np.abs(ours.mean(over) - theirs.mean(over))
+        assert (gap < worst * np.hypot(own, azs.mcse(theirs))).all(), name
+        np.testing.assert_allclose(ours.std(over), theirs.std(over), rtol=0.15)
+
+
+@pytest.mark.parametrize("far", [0.0, 300.0])
+def test_coefficients_that_do_not_differ(far: float) -> None:
+    """Laplace draws them as NUTS does, also where their feature has a far origin; "auto" takes it.
+
+    Size: seven z-tests for each of two origins, at this test's share.
+    """
+    stats = shared(150, far)
+    prior = bm.default_prior(stats)
+    quick = bm.sample_posterior(stats, prior=prior, random_seed=4)
+    slow = bm.sample_posterior(stats, prior=prior, method="nuts", random_seed=5)
+    assert [tree.attrs["method"] for tree in (quick, slow)] == ["laplace", "nuts"]
+    assert bm.trustworthy(quick) and bm.trustworthy(slow)
+    assert quick["posterior"]["Sigma"].dims[2:] == ("varying", "varying_bis")
+    _agree(quick, slow, st.norm.isf(size("models/laplace-shared") / (2 * 2 * 7)))
 
 
 def test_seen_thetas_have_their_normal_inverse_wishart_posterior() -> None:
