@@ -110,13 +110,13 @@ def task_means(tree: xr.DataTree) -> tuple[Array, Array]:
         here = kept[first : first + step]
         priors = Priors(found.means[here] - middle, found.roots[here], found.noise_sds[here])
         thetas, ways = np.empty((2, len(here), n, d)), np.zeros((len(here), n, d))
-        tasks_given_priors(moved, priors, ways, thetas[0], np.empty((0, n)))
+        thetas_given_priors(moved, priors, ways, thetas[0])
         centres = found.outside(thetas[0])
         total += centres.sum(axis=0)
         square += (centres**2).sum(axis=0)
         for k in range(d):  # the columns of a root of the covariance given a prior
             ways[..., k] = 1.0
-            tasks_given_priors(moved, priors, ways, thetas[1], np.empty((0, n)))
+            thetas_given_priors(moved, priors, ways, thetas[1])
             ways[..., k] = 0.0
             within += (found.outside(thetas[1] - thetas[0]) ** 2).sum(axis=0)
     centre = total / len(kept)
