@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesmeta.kernels.estep import estep_value, sums_of_tasks
-from bayesmeta.kernels.jit import inlined, kernel
+from bayesmeta.kernels.jit import helper, inlined, kernel
 from bayesmeta.kernels.layout import EachTask, Parameters
 
 _LOG_2PI = math.log(2 * math.pi)
@@ -86,7 +86,7 @@ def _value(logs, quad, noise_sd, steps):
     return -0.5 * (steps * (_LOG_2PI + 2 * math.log(noise_sd)) + logs + quad)
 
 
-@kernel
+@helper
 def _in_frame(mean, root, noise_sd, frame):
     """Parameters in coordinates ``frame`` @ theta, where ``frame`` is a lower triangle."""
     d = mean.shape[0]

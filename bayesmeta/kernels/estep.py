@@ -18,7 +18,7 @@ from bayesmeta.kernels.general import (
     inner_matrix,
     residuals,
 )
-from bayesmeta.kernels.jit import inlined, kernel
+from bayesmeta.kernels.jit import helper, inlined, kernel
 from bayesmeta.kernels.lanes import WIDTH
 from bayesmeta.kernels.layout import LANES, Chunk, EachTask, Lanes, Parameters, Sums
 from bayesmeta.kernels.regular import add_inverse, factorise_sum
@@ -35,7 +35,7 @@ PIVOT = 1e-6
 for a smaller one, and then the general way, though slower, errs as little or less."""
 
 
-@kernel
+@helper
 def _space(d):
     return Lanes(
         acc=np.empty(LANES),
@@ -52,7 +52,7 @@ def _space(d):
     )
 
 
-@kernel
+@helper
 def _no_sums(d, lanes):
     p = d * (d + 1) // 2
     return Sums(
@@ -64,7 +64,7 @@ def _no_sums(d, lanes):
     )
 
 
-@kernel
+@helper
 def _added(rows):
     """Sums of all rows, as ``rows.sum(axis=1)``, which takes numba seconds to compile."""
     out = np.zeros(rows.shape[0])
@@ -74,7 +74,7 @@ def _added(rows):
     return out
 
 
-@kernel
+@helper
 def covariance(root):
     """L L' of the lower triangle of ``root``, the same bits on any number of threads."""
     d = root.shape[0]

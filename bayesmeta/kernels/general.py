@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import math
 
-from bayesmeta.kernels.jit import kernel
-from bayesmeta.kernels.layout import LANES
+from numba import boolean, int64
+
+from bayesmeta.kernels.address import stage
+from bayesmeta.kernels.layout import CHUNK, EACH_TASK, LANES, PARAMETERS, SPACE, SUMS
 
 
-@kernel
+@stage(CHUNK, PARAMETERS, int64, SPACE)
 def residuals(chunk, at, first, lanes):
     """w = tau (A'x - V mu), and tau |x - A mu|^2 = tau (x'x - mu'A'x) - mu'w."""
     grams, moments, energy = chunk.grams, chunk.moments, chunk.energy
@@ -41,7 +43,7 @@ def residuals(chunk, at, first, lanes):
             quad[k] -= mean[i] * w[i, k]
 
 
-@kernel
+@stage(CHUNK, PARAMETERS, int64, SPACE)
 def inner_matrix(chunk, at, first, lanes):
     """x = tau V L, for now, and the lower triangle of M = I + L'x."""
     grams, root, tau = chunk.grams, at.root, at.tau
@@ -69,7 +71,7 @@ def inner_matrix(chunk, at, first, lanes):
                 m[i, j, k] = acc[k]
 
 
-@kernel
+@stage(PARAMETERS, SPACE, boolean)
 def factorise(at, lanes, slopes):
     """R in place of M, with 1 / R_jj on the diagonal; y = R^-1 L'w; the logarithm of |M| and the
     quadratic form; with ``slopes`` also X = x R'^-1 in place of x."""
@@ -117,7 +119,7 @@ def factorise(at, lanes, slopes):
             quad[k] -= y[j, k] * y[j, k]
 
 
-@kernel
+@stage(SPACE, int64, SUMS, EACH_TASK)
 def add_scores(lanes, first, sums, each):
     """s = w - X y."""
     w, y, s, x = lanes.w, lanes.y, lanes.s, lanes.x
@@ -136,7 +138,7 @@ def add_scores(lanes, first, sums, each):
                 scores[i, first + k] = s[i, k]
 
 
-@kernel
+@stage(CHUNK, PARAMETERS, int64, SPACE, SUMS, EACH_TASK)
 def add_weights(chunk, at, first, lanes, sums, each):
     """W = tau V - X X', and s s'."""
     grams, tau = chunk.grams, at.tau

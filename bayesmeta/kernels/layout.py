@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from numba import float64, int64
+from numba.core.types import NamedTuple as NamedTupleType
+from numba.core.types import NamedUniTuple
+
 LANES = 64
 """Tasks handled together; arrays are padded with empty tasks, which add nothing, to a multiple."""
 
@@ -69,3 +73,12 @@ class Lanes(NamedTuple):
     s: Any
     x: Any
     m: Any
+
+
+_VECTOR, MATRIX, _CUBE = float64[::1], float64[:, ::1], float64[:, :, ::1]
+CHUNK = NamedTupleType((MATRIX, MATRIX, _VECTOR, MATRIX, MATRIX, _VECTOR, _VECTOR, int64), Chunk)
+PARAMETERS = NamedTupleType((_VECTOR, MATRIX, float64), Parameters)
+EACH_TASK = NamedUniTuple(MATRIX, 2, EachTask)
+SUMS = NamedTupleType((_VECTOR, _VECTOR, MATRIX, MATRIX, MATRIX), Sums)
+SPACE = NamedTupleType((*(_VECTOR,) * 6, *(MATRIX,) * 3, _CUBE, _CUBE), Lanes)
+"""The types of these, and of a matrix, in compiled code; of sums before their lanes are added."""

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesmeta.kernels.estep import covariance, estep, second_pass
-from bayesmeta.kernels.jit import kernel
+from bayesmeta.kernels.jit import helper, kernel
 from bayesmeta.kernels.linalg import upper_root
 
 _LOG_2PI = math.log(2 * math.pi)
@@ -100,7 +100,7 @@ def profile(chunk, at, steps, restricted, each):
     return at_best(sums, best, moved, at, steps, restricted)
 
 
-@kernel
+@helper
 def _fill(triangle, out):
     row = 0
     for i in range(out.shape[0]):

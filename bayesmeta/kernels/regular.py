@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import math
 
-from bayesmeta.kernels.jit import inlined, kernel
-from bayesmeta.kernels.layout import LANES
+from numba import int64
+
+from bayesmeta.kernels.address import stage
+from bayesmeta.kernels.jit import inlined
+from bayesmeta.kernels.layout import CHUNK, EACH_TASK, LANES, MATRIX, PARAMETERS, SPACE, SUMS
 
 
 @inlined
@@ -32,7 +35,7 @@ def _add_products(one, i, two, j, first, last, acc):
             acc[k] += one[i, q, k] * two[j, q, k]
 
 
-@kernel
+@stage(CHUNK, PARAMETERS, MATRIX, int64, SPACE)
 def factorise_sum(chunk, at, cov, first, lanes):
     """R in place of S, with 1 / R_jj on the diagonal; y; log|M|, the quadratic form, and the least
     part that a pivot is of its entry."""
@@ -81,7 +84,7 @@ def factorise_sum(chunk, at, cov, first, lanes):
             quad[k] += tau * y[j, k] * y[j, k]
 
 
-@kernel
+@stage(PARAMETERS, int64, SPACE, SUMS, EACH_TASK)
 def add_inverse(at, first, lanes, sums, each):
     """T' = R'^-1, in x; s = tau T'y and W = tau T'T of the tasks that are ``present``."""
     acc, y, s, m, x, present = lanes.acc, lanes.y, lanes.s, lanes.m, lanes.x, lanes.present

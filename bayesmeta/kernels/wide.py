@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 
-from bayesmeta.kernels.jit import inlined, kernel
+from numba import int64
+
+from bayesmeta.kernels.address import stage
+from bayesmeta.kernels.jit import helper, inlined
 from bayesmeta.kernels.lanes import (
     WIDTH,
     add_product,
@@ -21,7 +24,7 @@ from bayesmeta.kernels.lanes import (
     store,
     where_greater,
 )
-from bayesmeta.kernels.layout import LANES
+from bayesmeta.kernels.layout import CHUNK, EACH_TASK, LANES, MATRIX, PARAMETERS, SPACE, SUMS
 
 GROUPS = LANES // WIDTH
 
@@ -32,7 +35,7 @@ def _four(first, last):
     return first, min(first + 1, last), min(first + 2, last), min(first + 3, last)
 
 
-@kernel
+@helper
 def _column(m, base, d, j, least):
     """Column j of R, from the columns before it; its pivot, and the least part that a pivot was of
     its entry so far."""
@@ -66,7 +69,7 @@ def _column(m, base, d, j, least):
     return pivot, least
 
 
-@kernel
+@stage(CHUNK, PARAMETERS, MATRIX, int64, SPACE)
 def factorise_many(chunk, at, cov, first, lanes):
     """R in place of S for ``LANES`` tasks; y; log|M|, the quadratic form, and the least part that a
     pivot is of its entry."""
@@ -104,7 +107,7 @@ def factorise_many(chunk, at, cov, first, lanes):
             quad[group * WIDTH + k] = tau * (chunk.residuals[place + k] + number_of(length, k))
 
 
-@kernel
+@helper
 def _invert(m, base, d):
     """R'^-1 above R: entry (j, i) is minus the sum of R_iq times entry (j, q), over R_ii."""
     zero = spread(0.0)
@@ -132,7 +135,7 @@ def _invert(m, base, d):
             store(m, base, c3 * d + i, a3 * inverse)
 
 
-@kernel
+@stage(PARAMETERS, int64, SPACE, SUMS, EACH_TASK)
 def add_inverse_many(at, first, lanes, sums, each):
     """s = tau R'^-1 y and W = tau R'^-1 R^-1 of the tasks that are ``present``, added up in lanes
     of their own."""

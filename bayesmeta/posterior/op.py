@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from numba import float64, int64
+from numba import float64
 from numba.core.types import NamedTuple as NamedTupleType
 from pytensor.gradient import disconnected_type
 from pytensor.graph.basic import Apply, Variable
@@ -30,7 +30,7 @@ from bayesmeta.checks import Array
 from bayesmeta.kernels.address import by_address
 from bayesmeta.kernels.collapsed import Data, value_alone, value_and_gradients
 from bayesmeta.kernels.jit import STAMP
-from bayesmeta.kernels.layout import Chunk
+from bayesmeta.kernels.layout import CHUNK, MATRIX, Chunk
 from bayesmeta.posterior.taskdata import TaskData, likelihood, likelihood_value, task_data
 from bayesmeta.statistics import TaskStatistics
 
@@ -113,11 +113,7 @@ def _agree(shapes: list[tuple[int | None, ...]]) -> None:
         )
 
 
-_VECTOR, _MATRIX = float64[::1], float64[:, ::1]
-_CHUNK = NamedTupleType(
-    (_MATRIX, _MATRIX, _VECTOR, _MATRIX, _MATRIX, _VECTOR, _VECTOR, int64), Chunk
-)
-_ARGUMENTS = (_VECTOR, _MATRIX, float64, NamedTupleType((_CHUNK, _MATRIX, float64), Data))
+_ARGUMENTS = (float64[::1], MATRIX, float64, NamedTupleType((CHUNK, MATRIX, float64), Data))
 """What the kernels are called with, as numba's types."""
 
 
@@ -149,15 +145,15 @@ def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple
         data = Data(chunk, np.ascontiguousarray(frame), steps.item())
         return np.ascontiguousarray(mean), np.ascontiguousarray(root), noise_sd.item(), data
 
+    kernel: Any = by_address(value_and_gradients if op.gradients else value_alone, _ARGUMENTS)
+    kernel.stage.ready()
     if op.gradients:
-        kernel = by_address(value_and_gradients, _ARGUMENTS)
 
         @numba_njit
         def collapsed(mean, root, noise_sd, *arrays):  # type: ignore[no-untyped-def]
             found = kernel(*ready(mean, root, noise_sd, arrays))
             return np.asarray(found.value), found.mean, found.root, np.asarray(found.noise_sd)
     else:
-        kernel = by_address(value_alone, _ARGUMENTS)
 
         @numba_njit
         def collapsed(mean, root, noise_sd, *arrays):  # type: ignore[no-untyped-def]
