@@ -78,6 +78,7 @@ def by_address(kernel: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     names = inspect.signature(kernel.py_func).parameters.values()
     context = inspect.Parameter("typing", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     own.__signature__ = inspect.Signature([context, *names])
-    found: Any = in_llvm(own)
-    found.stage = Stage(ready)
+    made: Any = in_llvm(own)
+    made.stage = Stage(ready)
+    found: Callable[..., Any] = made
     return found

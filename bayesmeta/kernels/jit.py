@@ -56,7 +56,7 @@ def kernel(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
 
 
 class Stage(NamedTuple):
-    """Something called by its address; ``ready`` compiles or loads it and tells the linker where."""
+    """What is called by its address; ``ready`` compiles or loads it and tells the linker where."""
 
     ready: Callable[[], None]
 
