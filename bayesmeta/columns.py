@@ -27,6 +27,10 @@ def row_labels(task: ArrayLike) -> list[Any] | NDArray[np.int64]:
 def tasks_of(labels: list[Any] | NDArray[np.int64]) -> tuple[list[Any], NDArray[np.intp]]:
     """The different labels in the order in which they come, and which of them each row has."""
     if isinstance(labels, np.ndarray):
+        changes = labels[1:] != labels[:-1]
+        if (labels[1:] >= labels[:-1]).all():  # in order: no need to sort them
+            index = np.concatenate([np.zeros(min(len(labels), 1), np.intp), np.cumsum(changes)])
+            return [*labels[:1].tolist(), *labels[1:][changes].tolist()], index
         _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
         order = np.argsort(first)
         rank = np.empty_like(order)

@@ -80,9 +80,7 @@ class TaskStatistics:
         check_grams(gram)
         object.__setattr__(self, "moment", moment)
         object.__setattr__(self, "gram", gram)
-        squares = np.diagonal(gram, axis1=-2, axis2=-1)
-        check_squares("features", squares)
-        if (moment[squares == 0] != 0).any():
+        if (moment[np.diagonal(gram, axis1=-2, axis2=-1) == 0] != 0).any():
             raise InputError("moment must be 0 where a feature of a task is always 0")
         for name in ("count", "energy"):
             value = getattr(self, name)
@@ -90,24 +88,34 @@ class TaskStatistics:
                 value = array(name, value, (n,))
                 if (value < 0).any():
                     raise InputError(f"{name} must not be negative")
-                if name == "energy":
-                    check_squares("rewards", value)
-                elif (value != np.rint(value)).any() or (value > 2.0**53).any():
+                if name == "count" and ((value != np.rint(value)) | (value > 2.0**53)).any():
                     raise InputError(f"{name} must be whole numbers: the steps of each task")
                 object.__setattr__(self, name, value)
-        for name, size in (("tasks", n), ("features", d)):
+        self._check_sizes()
+        self._check_labels()
+        if self.log_weights is not None:
+            object.__setattr__(self, "log_weights", array("log_weights", self.log_weights, (n,)))
+        check_sums(gram, moment, self.count, self.energy, lambda j: self.task_labels[j])
+
+    def _check_sizes(self) -> None:
+        """Refuse features and rewards of sizes that cannot be computed with."""
+        check_squares("features", np.diagonal(self.gram, axis1=-2, axis2=-1))
+        if self.energy is not None:
+            check_squares("rewards", self.energy)
+
+    def _check_labels(self) -> None:
+        """Labels are different ones, and say of each feature whether it varies."""
+        for name, size in (("tasks", len(self)), ("features", self.dim)):
             labels = getattr(self, name)
             if labels is not None:
                 labels = tuple(labels)
                 # 1 and "1" are the same in a table or a file
-                if len(labels) != size or len(set(map(str, labels))) < size:
+                texts = labels if set(map(type, labels)) == {int} else map(str, labels)
+                if len(labels) != size or len(set(texts)) < size:
                     raise InputError(f"{name} must be {size} different labels, got {labels!r:.80}")
                 object.__setattr__(self, name, labels)
         if self.varying is not None:
-            object.__setattr__(self, "varying", self._checked_varying(d))
-        if self.log_weights is not None:
-            object.__setattr__(self, "log_weights", array("log_weights", self.log_weights, (n,)))
-        check_sums(gram, moment, self.count, self.energy, self.task_labels)
+            object.__setattr__(self, "varying", self._checked_varying(self.dim))
 
     def _checked_varying(self, d: int) -> tuple[bool, ...] | None:
         """One truth value a feature, one of them true; None where all are."""
@@ -207,6 +215,8 @@ class TaskStatistics:
         -------
         TaskStatistics
         """
+        from bayesmeta.kernels.grams import sums_of_rows
+
         labels = row_labels(task)
         rewards = array("reward", reward, (None,))
         rows = array("features", features, (len(rewards), None))
@@ -217,27 +227,31 @@ class TaskStatistics:
         check_sizes("reward", rewards)
         check_sizes("features", rows)
         found, index = tasks_of(labels)
-        n, d = len(found), rows.shape[1]
         log_weights = None
         if weights is not None:
             heavy = array("weights", weights, (len(rewards),))
             if not (heavy > 0).all():
                 raise InputError("weights must be positive; leave out rows that do not count")
             check_sizes("weights", heavy)
-            log_weights = np.bincount(index, np.log(heavy), minlength=n)
+            log_weights = np.bincount(index, np.log(heavy), minlength=len(found))
             rewards, rows = rewards * np.sqrt(heavy), rows * np.sqrt(heavy)[:, None]
-        gram, moment = np.empty((n, d, d)), np.empty((n, d))
-        for i in range(d):  # one entry at a time: all products at once take d^2 numbers a row
-            moment[:, i] = np.bincount(index, rows[:, i] * rewards, minlength=n)
-            for j in range(i + 1):
-                sums = np.bincount(index, rows[:, i] * rows[:, j], minlength=n)
-                gram[:, i, j] = gram[:, j, i] = sums
-        count = np.bincount(index, minlength=n).astype(float)
-        energy = np.bincount(index, rewards**2, minlength=n)
+        sums = sums_of_rows(index, rewards, rows, len(found))
+        stats = cls.trusted(*sums, log_weights=log_weights)
+        for part in sums:
+            part.setflags(write=False)
         named = None if names is None else tuple(names)
         which = None if varying is None else tuple(varying)
-        stats = cls(gram, moment, count, energy, tuple(found), named, which, log_weights)
-        check_rows(stats.gram, rows, index, stats.task_labels, stats.feature_labels)
+        stats.__dict__.update(tasks=tuple(found), features=named, varying=which)
+        stats._check_sizes()
+        stats._check_labels()
+        check_rows(
+            stats.gram,
+            stats.moment,
+            rows,
+            index,
+            lambda j: stats.task_labels[j],
+            stats.feature_labels,
+        )
         return stats
 
     @classmethod
@@ -372,9 +386,10 @@ class TaskStatistics:
     def centred(self) -> tuple[TaskStatistics, Array]:
         """The same tasks with a common theta taken off, that of least squares over all of them, so
         that a large level of the rewards costs no digits; and that theta."""
-        gram, moment, units = self.scaled()
-        centre = np.linalg.lstsq(gram.sum(axis=0), moment.sum(axis=0))[0] / units
-        fitted = self.gram @ centre
+        units = self.units()
+        gram, moment = self.gram.sum(axis=0) / np.outer(units, units), self.moment.sum(axis=0)
+        centre = np.linalg.lstsq(gram, moment / units)[0] / units
+        fitted = (self.gram.reshape(-1, self.dim) @ centre).reshape(self.moment.shape)
         energy = self.energy
         if energy is not None:
             energy = energy - (2 * self.moment - fitted) @ centre
@@ -401,7 +416,7 @@ class TaskStatistics:
         Tasks are left out whose gram has a rank that is in doubt: an eigenvalue too small for
         ``determined``, but more than rounding leaves.
         """
-        from bayesmeta.kernels.estep import INFLATED, inverted
+        from bayesmeta.kernels.grams import ranked
 
         if self.count is None or self.energy is None:
             raise InputError(
@@ -412,14 +427,12 @@ class TaskStatistics:
             )
         centred, _ = self.centred()
         assert centred.energy is not None
-        gram, lengths = in_own_lengths(self.gram)
-        moment = centred.moment / lengths
-        found = inverted(gram, moment)
-        fitted, rank = found.fitted[: len(self)], np.full(len(self), self.dim)
-        rest = ~(found.inflation[: len(self)] <= INFLATED)
-        values, vectors = np.linalg.eigh(gram[rest])
+        rank, fitted = ranked(self.gram, centred.moment, self.count)
+        rest = rank < 0
+        gram, lengths = in_own_lengths(self.gram[rest])
+        values, vectors = np.linalg.eigh(gram)
         kept = values > SINGULAR * self.dim  # the rank test of ``determined``
-        along = np.einsum("nji,nj->ni", vectors, moment[rest])
+        along = np.einsum("nji,nj->ni", vectors, centred.moment[rest] / lengths)
         squares = np.divide(along**2, values, out=np.zeros_like(along), where=kept)
         fitted[rest], rank[rest] = squares.sum(axis=1), kept.sum(axis=1)
         zero = values <= (rounding(self.count[rest]) * self.dim)[:, None]

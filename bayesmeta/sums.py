@@ -3,7 +3,7 @@ show what the rows do."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def check_sums(
     moment: Array,
     count: Array | None,
     energy: Array | None,
-    labels: Sequence[Hashable],
+    label: Callable[[int], Hashable],
 ) -> None:
     """Refuse sums that no rows have together, of grams that are valid by themselves.
 
@@ -77,11 +77,11 @@ def check_sums(
         if few.any():
             j = int(np.argmax(few))
             raise InputError(
-                f"count of task {labels[j]!r} is {count[j]:g}, but its sums take at least "
+                f"count of task {label(j)!r} is {count[j]:g}, but its sums take at least "
                 f"{least[j]} steps; give the number of steps they are over"
             )
     if energy is None:
-        _check_range(scaled[below], own, below, labels)
+        _check_range(scaled[below], own, below, label)
         return
     spare = np.full(len(energy), SINGULAR * d) + (0.0 if count is None else d * rounding(count))
     spare[below] += 2 * np.maximum(-values[:, 0], 0.0)  # sums given to a few digits
@@ -93,7 +93,7 @@ def check_sums(
     if over.any():
         j = int(np.argmax(over))
         raise InputError(
-            f"moment of task {labels[j]!r} is more than its gram and energy allow; give A'A, A'x "
+            f"moment of task {label(j)!r} is more than its gram and energy allow; give A'A, A'x "
             "and x'x of the same steps"
         )
 
@@ -118,7 +118,7 @@ def _singular(scaled: Array, bound: float) -> NDArray[np.bool_]:
 
 
 def _check_range(
-    singular: Array, own: Array, below: NDArray[np.bool_], labels: Sequence[Hashable]
+    singular: Array, own: Array, below: NDArray[np.bool_], label: Callable[[int], Hashable]
 ) -> None:
     """Refuse an A'x with a part where A'A is 0, judged by the A'x since the x'x is not known."""
     values, vectors = np.linalg.eigh(singular)
@@ -131,24 +131,34 @@ def _check_range(
     if outside.any():
         j = int(np.flatnonzero(below)[np.argmax(outside)])
         raise InputError(
-            f"moment of task {labels[j]!r} lies outside the range of its gram, which is singular; "
+            f"moment of task {label(j)!r} lies outside the range of its gram, which is singular; "
             "give A'A and A'x of the same steps"
         )
 
 
 def check_rows(
-    gram: Array, rows: Array, index: NDArray[np.intp], labels: Sequence[Hashable], names: list[str]
+    gram: Array,
+    moment: Array,
+    rows: Array,
+    index: NDArray[np.intp],
+    label: Callable[[int], Hashable],
+    names: list[str],
 ) -> None:
     """Refuse a task whose rows are independent, but so nearly dependent that A'A does not show it.
 
     Rows that are dependent, by their number or because features are constant, are none of them.
     """
-    scaled, lengths = in_own_lengths(gram)
-    suspect = _singular(scaled, len(names) * NEAR**2)
+    from bayesmeta.kernels.grams import ranked
+
+    count = np.bincount(index, minlength=len(gram))
+    rank = ranked(gram, moment, count.astype(float))[0]
+    suspect = rank < np.minimum(count, len(names))
+    scaled, lengths = in_own_lengths(gram[suspect])
+    suspect[suspect] = _singular(scaled, len(names) * NEAR**2)
     if not suspect.any():
         return
+    lengths = in_own_lengths(gram)[1]
     order = np.argsort(index, kind="stable")
-    count = np.bincount(index, minlength=len(gram))
     ends = np.cumsum(count)
     lost: dict[int, Array] = {}
     for size in np.unique(count[suspect]).tolist():  # tasks of as many rows at once
@@ -162,7 +172,7 @@ def check_rows(
     if lost:
         j = min(lost)
         raise InputError(
-            f"in task {labels[j]!r} the feature {_dependent(lost[j], names)!r} is so nearly a "
+            f"in task {label(j)!r} the feature {_dependent(lost[j], names)!r} is so nearly a "
             "constant or made up of others that sums of products of 16 digits do not show the "
             "difference; take its mean off, measure it from a nearer origin (as each task's "
             "first value), or leave it out"

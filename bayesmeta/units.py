@@ -97,13 +97,15 @@ def check_sizes(name: str, values: Array) -> None:
 
     What is much smaller than the largest does no harm.
     """
-    for largest in np.atleast_1d(np.abs(values).max(axis=0, initial=0.0)).tolist():
+    for column in np.atleast_2d(values.T):  # NumPy is slow along an axis beside a short one
+        largest = float(np.abs(column).max(initial=0.0))
         check_size(f"the largest entry of {name}", largest)
 
 
 def check_squares(name: str, squares: Array) -> None:
     """The same for sums of squares of up to 1e9 values."""
-    for largest in np.atleast_1d(squares.max(axis=0, initial=0.0)).tolist():
+    for column in np.atleast_2d(squares.T):
+        largest = float(column.max(initial=0.0))
         if largest > MOST**2:
             largest = max(largest / 1e9, MOST**2)
         check_size(f"the largest of {name} (the root of a sum of squares)", math.sqrt(largest))

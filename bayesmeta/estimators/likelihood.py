@@ -29,6 +29,8 @@ CHUNK_WIDE = 4 * LANES
 
 
 _NONE = np.empty((0, 0))
+LOST = "the information on the mean is not positive definite"
+"""What is said where numbers have too few digits."""
 
 
 Each = Callable[[Callable[[Any], Any], list[Any]], list[Any]]
@@ -166,10 +168,23 @@ def evaluate(
         moved = Moved(*_total(each(lambda one: again(one, best.shift, spread, _NONE), tasks)))
         found = at_best(sums, best, moved, at, packed.steps, restricted)
     if not found.fine:
-        raise np.linalg.LinAlgError("the information on the mean is not positive definite")
+        raise np.linalg.LinAlgError(LOST)
     return Point(
         found.value, mean + found.shift, found.gradient, found.noise, found.information, tasks
     )
+
+
+def value_at(
+    packed: Packed, mean: Array, root: Array, variance: float, restricted: bool, each: Each = _here
+) -> float:
+    """The value of ``evaluate`` alone."""
+    at, none = Parameters(mean, root, 1.0 / variance), EachTask(_NONE, _NONE)
+    sums = Sums(*_total(each(lambda chunk: estep(chunk, at, none), packed.chunks)))
+    best: Best = best_mean(sums)
+    if not best.fine:
+        raise np.linalg.LinAlgError(LOST)
+    unused = Moved(sums.squares, sums.squares)
+    return float(at_best(sums, best, unused, at, packed.steps, restricted).value)
 
 
 def _second_pass(one: EachTask, shift: Array, root: Array, _: Array) -> Moved:

@@ -18,6 +18,7 @@ from bayesmeta.estimators.likelihood import (
     places,
     rounding,
     triangle,
+    value_at,
 )
 from bayesmeta.estimators.scaled import FAR, MEMORY, NEAR, NOTHING, coordinates
 from bayesmeta.gaussian import lower_root, triangular
@@ -220,9 +221,9 @@ class Search:
 
     def with_noise(self, variance: float) -> float:
         """The likelihood with this noise, the covariance being the same."""
-        return (
-            self.point.value if variance == self.variance else self._at(self.root, variance).value
-        )
+        if variance == self.variance:
+            return self.point.value
+        return value_at(self.packed, self.mean, self.root, variance, self.restricted, self.each)
 
     def rises_without_noise(self, energy: float, vanishes: bool) -> bool:
         """Whether the likelihood does not fall as the noise goes on to 0, all else the same.
