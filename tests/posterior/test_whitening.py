@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import bayesmeta as bm
-from bayesmeta.posterior import sampling
+from bayesmeta.posterior import methods
 from bayesmeta.posterior.model import Problem, check_problem
 from bayesmeta.posterior.target import Target
 from bayesmeta.posterior.whitening import find_frame
@@ -77,7 +77,7 @@ def test_without_a_mode_the_sampler_starts_as_the_prior_says(
 ) -> None:
     """And tunes longer, unless told how long; draws are those of the same posterior."""
     whitened = bm.sample_posterior(tasks(30), draws=500, method="nuts")
-    monkeypatch.setattr(sampling, "find_frame", lambda target: None)
+    monkeypatch.setattr(methods, "find_frame", lambda target: None)
     plain = bm.sample_posterior(tasks(30), draws=500, method="nuts")
     assert [settings_of(tree)["tune"] for tree in (whitened, plain)] == [100, 500]
     means = [tree["posterior"]["mu"].mean(["chain", "draw"]) for tree in (whitened, plain)]

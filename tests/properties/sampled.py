@@ -147,7 +147,7 @@ def sample_posterior_draws_what_was_asked(case: Asked) -> None:
     refused before anything is compiled."""
     stats = ask(stats_of, case.table)
     arguments: dict[str, Any] = {"prior": case.prior, "method": "nuts", **case.settings}
-    with patch.object(sampling, "_drawn", reach), warnings.catch_warnings():
+    with patch.object(sampling, "by_nuts", reach), warnings.catch_warnings():
         warnings.simplefilter("ignore", PriorWarning)
         try:
             ask(bm.sample_posterior, stats, case.noise.value, **arguments)
@@ -213,7 +213,7 @@ def options_of_sample(case: Drawing) -> None:
         plot = [] if case.plot is None else ["--plot", Path(folder) / case.plot]
         places = ["--out", Path(folder) / case.out, *plot]
         told = None
-        with patch.object(sampling, "_drawn", reach):
+        with patch.object(sampling, "by_nuts", reach):
             try:
                 ended = bayesmeta("sample", path, *columns, *case.options, *places)
             except Reached as reached:
