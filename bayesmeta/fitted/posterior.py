@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError, one_of
 from bayesmeta.display import html_table
+from bayesmeta.fitted.mixture import mixture_quantile
 from bayesmeta.fitted.quantities import Quantities, checked_level
 from bayesmeta.fitted.rows import asked_rows, own_sums
 from bayesmeta.fitted.tables import summary_rows, text_of
@@ -17,7 +19,7 @@ from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.collapsed import Tasks
 from bayesmeta.posterior.centring import centred_in_words
 from bayesmeta.posterior.diagnostics import trustworthy
-from bayesmeta.posterior.predictive import task_means, thetas_of
+from bayesmeta.posterior.predictive import normals_of, overall_sd, spaced
 from bayesmeta.posterior.tree import read
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.design import Design
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from pandas import DataFrame
 
-SPACED = 1000
-"""Draws, evenly spaced, from which coefficients of tasks and predictions are made."""
+MIXED, LEAST = 4_000_000, 100
+"""Rows times drawn priors that are computed at most, the priors evenly spaced; and the fewest."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,58 +179,60 @@ class FittedPosterior:
         found.attrs |= {"method": method, "level": level}
         return found
 
-    def tasks(self, level: float | None = None, *, random_seed: int = 0) -> DataFrame:
+    def tasks(self, level: float | None = None) -> DataFrame:
         """Every task's coefficients given all data; the uncertainty of the prior is included.
 
         Parameters
         ----------
         level : float, optional
             Of the intervals, whose tails are equal; that of the fit where None.
-        random_seed : int
-            Of the draws of coefficients given each drawn prior.
 
         Returns
         -------
         pandas.DataFrame
             A row for every task and feature; columns estimate, sd, low, high, and conditional,
-            which is false. Estimates and sd are averages over all drawn priors of what each says of
-            a task, as ``bayesmeta sample`` prints them; ends are quantiles of draws.
+            which is false. All are of the average over drawn priors of what each says of a task, a
+            normal distribution: exact given these draws, as ``bayesmeta sample`` prints them.
         """
         import pandas as pd
 
         level = checked_level(self.level if level is None else level)
-        theta = self._theta(self.stats.gram, self.stats.moment, random_seed)
-        flat = theta.reshape(len(theta), -1)
-        low, high = np.quantile(flat, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        labels = self.stats.task_labels
-        index = pd.MultiIndex.from_product(
-            [labels, self.quantities.labels], names=["task", "feature"]
-        )
-        mean, sd = task_means(self.tree)
-        columns = {"estimate": mean.ravel(), "sd": sd.ravel(), "low": low, "high": high}
-        return pd.DataFrame({**columns, "conditional": False}, index=index)
+        n, d = self.stats.moment.shape
+        stats, features = self.stats, np.tile(np.eye(d), (n, 1))
+        columns = self._mixed(stats.gram, stats.moment, np.arange(n).repeat(d), features, level)
+        labels = [stats.task_labels, self.quantities.labels]
+        index = pd.MultiIndex.from_product(labels, names=["task", "feature"])
+        named = {"estimate" if name == "mean" else name: one for name, one in columns.items()}
+        return pd.DataFrame({**named, "conditional": False}, index=index)
 
-    def _spaced(self) -> list[int]:
-        """Draws, evenly spaced."""
-        total = self.tree["posterior"].to_dataset().sizes
-        count = total["chain"] * total["draw"]
-        kept: list[int] = np.unique(np.linspace(0, count - 1, SPACED).round().astype(int)).tolist()
-        return kept
-
-    def _theta(self, gram: Array, moment: Array, random_seed: int) -> Array:
-        """Draws (s, n, d) of the coefficients of tasks with these statistics."""
-        found, kept = read(self.tree), self._spaced()
+    def _mixed(
+        self,
+        gram: Array,
+        moment: Array,
+        task: NDArray[np.intp],
+        features: Array,
+        level: float,
+        weights: Array | None = None,
+    ) -> dict[str, Array]:
+        """Mean, sd and ends of the mean rewards of rows of tasks with these statistics, or with
+        ``weights`` of rewards that have them."""
+        found = read(self.tree)
         stats = TaskStatistics.trusted(gram, moment)
         if found.centring is not None:
             stats = found.centring.inside(stats)
         none = np.zeros(len(gram))
-        thinned = found._replace(
-            means=found.means[kept],
-            roots=found.roots[kept],
-            noise_sds=found.noise_sds[kept],
-            tasks=Tasks(stats.gram, stats.moment, none, none),
-        )
-        return thetas_of(thinned, random_seed)
+        found = found._replace(tasks=Tasks(stats.gram, stats.moment, none, none))
+        found = spaced(found, max(MIXED // len(features), LEAST))
+        mean, sd = normals_of(found, task, features)
+        if weights is not None:
+            sd = np.sqrt(sd**2 + found.noise_sds[:, None] ** 2 / weights)
+        low, high = (mixture_quantile(mean, sd, one) for one in ((1 - level) / 2, (1 + level) / 2))
+        return {
+            "mean": mean.mean(axis=0),
+            "sd": overall_sd(mean, sd),
+            "low": low,
+            "high": high,
+        }
 
     def predict(
         self,
@@ -238,7 +242,6 @@ class FittedPosterior:
         given: object = None,
         level: float | None = None,
         rewards: bool = False,
-        random_seed: int = 0,
     ) -> DataFrame:
         """Predict the mean rewards, or rewards, of rows, with all uncertainty included.
 
@@ -246,13 +249,11 @@ class FittedPosterior:
         ----------
         new, task, given, level, rewards
             As ``FittedPrior.predict`` has them.
-        random_seed : int
-            Of the draws of coefficients given each drawn prior.
 
         Returns
         -------
         pandas.DataFrame
-            Columns mean, sd, low and high.
+            Columns mean, sd, low and high, exact given the drawn priors.
         """
         import pandas as pd
 
@@ -264,20 +265,12 @@ class FittedPosterior:
         gram, moment = (
             own_sums(self.design, given) if given is not None else (np.zeros((d, d)), np.zeros(d))
         )
-        where = rows.task
-        used, local = np.unique(where, return_inverse=True)
+        used, local = np.unique(rows.task, return_inverse=True)
         grams = np.concatenate([self.stats.gram, gram[None]])[used]
-        theta = self._theta(
-            grams, np.concatenate([self.stats.moment, moment[None]])[used], random_seed
-        )
-        draws = np.einsum("ri,sri->sr", rows.features, theta[:, local])
-        if rewards:
-            rng = np.random.default_rng(np.random.SeedSequence([random_seed, 8]))
-            noise = self._draws()[2][self._spaced()][:, None] / np.sqrt(rows.weights)
-            draws = draws + noise * rng.standard_normal(draws.shape)
-        low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        columns = {"mean": draws.mean(axis=0), "sd": draws.std(axis=0, ddof=1)}
-        return pd.DataFrame({**columns, "low": low, "high": high}, index=rows.labels)
+        moments = np.concatenate([self.stats.moment, moment[None]])[used]
+        weights = rows.weights if rewards else None
+        columns = self._mixed(grams, moments, local, rows.features, level, weights)
+        return pd.DataFrame(columns, index=rows.labels)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""

@@ -106,6 +106,8 @@ def _ends(
     start = _coordinates(model, place, cov, noise)
     best, value, at = _climb(model, place, start, None)
     here = _held(model, place, best, at)
+    if place.kind == "corr" and 2 * (value - _without_spread(model, place, best)) < drop**2:
+        return -1.0, 1.0
     least, most = {
         "mu": (-math.inf, math.inf),
         "sd": (0.0, math.inf),
@@ -117,6 +119,20 @@ def _ends(
         for way, bound in ((-1.0, least), (1.0, most))
     )
     return low, high
+
+
+def _without_spread(model: Model, place: Place, best: Array) -> float:
+    """The highest likelihood where one of a correlation's features does not vary: then the
+    correlation may be anything."""
+    first, second, *others = place.order
+    values = []
+    for order in ((first, second, *others), (second, first, *others)):
+        one = Place("sd", order, order[0])
+        root = _root_of(place, best, model.stats.dim)
+        noise = None if model.noise is not None else float(best[-1])
+        start = _coordinates(model, one, root @ root.T, noise)
+        values.append(_climb(model, one, _without(model, one, start), 0.0)[1])
+    return max(values)
 
 
 def _end(

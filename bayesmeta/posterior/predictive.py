@@ -100,28 +100,57 @@ def task_means(tree: xr.DataTree) -> tuple[Array, Array]:
     """
     found = read(tree)
     n, d = found.tasks.moment.shape
-    most = min(len(found.means), max(SOLVED // n, 1))
-    kept = np.unique(np.linspace(0, len(found.means) - 1, most).round().astype(int))
-    middle = found.means[kept].mean(axis=0)  # relative to it: a large level costs no digits
+    parts = [
+        normals_of(spaced(found, SOLVED // n), np.arange(n), np.broadcast_to(one, (n, d)))
+        for one in np.eye(d)
+    ]
+    both = [(mean.mean(axis=0), overall_sd(mean, sd)) for mean, sd in parts]
+    mean, sd = (np.column_stack(columns) for columns in zip(*both, strict=True))
+    return mean, sd
+
+
+def overall_sd(mean: Array, sd: Array) -> Array:
+    """Of mixtures of normals with these means and standard deviations, (s, r)."""
+    out: Array = np.sqrt((sd**2).mean(axis=0) + mean.var(axis=0))
+    return out
+
+
+def spaced(found: Read, most: int) -> Read:
+    """At most so many of the drawn priors, evenly spaced."""
+    kept = np.unique(np.linspace(0, len(found.means) - 1, max(most, 1)).round().astype(int))
+    if len(kept) >= len(found.means):
+        return found
+    return found._replace(
+        means=found.means[kept], roots=found.roots[kept], noise_sds=found.noise_sds[kept]
+    )
+
+
+def normals_of(found: Read, task: NDArray[np.intp], features: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation (s, r) of features'theta_j under every drawn prior, for rows of
+    ``features`` (r, d) of the tasks ``task`` (r,): theta_j is normal given a prior and the data."""
+    n, d = found.tasks.moment.shape
+    middle = found.means.mean(axis=0)  # relative to it: a large level costs no digits
     moved = found.tasks._replace(moment=found.tasks.moment - found.tasks.gram @ middle)
-    total, square, within = (np.zeros((n, d)) for _ in range(3))
+    level = features @ found.outside(middle)
+    mean, variance = np.empty((2, len(found.means), len(features)))
     step = max(1, _BLOCK // (n * d))
-    for first in range(0, len(kept), step):
-        here = kept[first : first + step]
+
+    def along(thetas: Array) -> Array:
+        out: Array = np.einsum("ri,sri->sr", features, found.outside(thetas)[:, task])
+        return out
+
+    for first in range(0, len(mean), step):
+        here = slice(first, first + step)
         priors = Priors(found.means[here] - middle, found.roots[here], found.noise_sds[here])
-        thetas, ways = np.empty((2, len(here), n, d)), np.zeros((len(here), n, d))
+        thetas, ways = np.empty((2, len(priors.means), n, d)), np.zeros((len(priors.means), n, d))
         thetas_given_priors(moved, priors, ways, thetas[0])
-        centres = found.outside(thetas[0])
-        total += centres.sum(axis=0)
-        square += (centres**2).sum(axis=0)
+        mean[here], variance[here] = level + along(thetas[0]), 0.0
         for k in range(d):  # the columns of a root of the covariance given a prior
             ways[..., k] = 1.0
             thetas_given_priors(moved, priors, ways, thetas[1])
             ways[..., k] = 0.0
-            within += (found.outside(thetas[1] - thetas[0]) ** 2).sum(axis=0)
-    centre = total / len(kept)
-    variance = np.maximum(square / len(kept) - centre**2, 0.0) + within / len(kept)
-    return found.outside(middle) + centre, np.sqrt(variance)
+            variance[here] += along(thetas[1] - thetas[0]) ** 2
+    return mean, np.sqrt(variance)
 
 
 def add_log_likelihood(tree: xr.DataTree, by: str | None = None) -> xr.DataTree:

@@ -1,0 +1,62 @@
+"""Quantiles of mixtures of normals, against their distribution functions; predictions by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import bayesmeta as bm
+from bayesmeta.fitted.mixture import mixture_quantile
+
+SHARES = (0.001, 0.025, 0.5, 0.9, 0.999)
+
+
+@pytest.mark.parametrize("share", SHARES)
+def test_quantiles_solve_their_equation(share: float) -> None:
+    """Of mixtures with two far peaks, of very unequal widths, and of one normal alone."""
+    rng = np.random.default_rng(0)
+    mean = rng.normal(size=(50, 4)) * [1, 100, 1e-6, 0] + [0, 0, 1e3, 5]
+    sd = np.exp(rng.normal(size=(50, 4)) * [1, 1, 3, 0])
+    found = mixture_quantile(mean, sd, share)
+    np.testing.assert_allclose(norm.cdf(found, mean, sd).mean(axis=0), share, atol=1e-8)
+    np.testing.assert_allclose(found[3], norm.ppf(share, 5, 1), rtol=1e-8)
+
+
+def test_quantiles_of_points() -> None:
+    """Standard deviations of 0: a quantile of the points themselves."""
+    mean = np.arange(11.0)[:, None]
+    found = mixture_quantile(mean, np.zeros_like(mean), 0.5)
+    assert abs(found[0] - 5) < 1e-6
+
+
+@pytest.fixture(scope="module")
+def fitted() -> bm.FittedPosterior:
+    found = bm.fit(
+        bm.load_data("sleepstudy"), "Reaction ~ Days + (Days | Subject)", method="posterior"
+    )
+    assert isinstance(found, bm.FittedPosterior)
+    return found
+
+
+def test_predictions_do_not_depend_on_other_rows(fitted: bm.FittedPosterior) -> None:
+    """A new task's mean is that of the draws of mu, whatever else is asked."""
+    rows = pd.DataFrame({"Days": [9.0, 9.0, 0.0], "Subject": ["new", 308, 308]})
+    alone, beside = fitted.predict(rows[["Days"]].head(1)), fitted.predict(rows)
+    np.testing.assert_allclose(alone.iloc[0], beside.iloc[0], rtol=1e-9)
+    mu = fitted.tree["posterior"]["mu"].mean(["chain", "draw"]).values
+    np.testing.assert_allclose(alone["mean"].iloc[0], mu @ [1, 9], rtol=1e-9)
+
+
+def test_predictions_agree_with_tasks(fitted: bm.FittedPosterior) -> None:
+    """On day 0 a reward is the task's intercept: mean, sd and ends alike."""
+    own = fitted.tasks().xs("308", level=0) if "308" in fitted.stats.task_labels else None
+    own = fitted.tasks().xs(308, level=0) if own is None else own
+    row = fitted.predict(pd.DataFrame({"Days": [0.0], "Subject": [308]})).iloc[0]
+    wanted = own.iloc[0][["estimate", "sd", "low", "high"]].to_numpy(dtype=float)
+    np.testing.assert_allclose(row.to_numpy(dtype=float)[:4], wanted, rtol=1e-9)
+    assert (
+        fitted.predict(pd.DataFrame({"Days": [0.0], "Subject": [308]}), rewards=True)["sd"].iloc[0]
+        > 1.3 * row["sd"]
+    )
