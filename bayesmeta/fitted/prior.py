@@ -17,7 +17,7 @@ from bayesmeta.fitted import wald
 from bayesmeta.fitted.bootstrap import Drawn, basic, bootstrap, percentiles
 from bayesmeta.fitted.profile import profile_intervals
 from bayesmeta.fitted.quantities import Quantities, checked_level
-from bayesmeta.fitted.rows import asked_rows, own_sums
+from bayesmeta.fitted.rows import asked_rows
 from bayesmeta.fitted.tables import predictions, summary_rows, text_of
 from bayesmeta.fitted.tasks import SINGULAR, Moments, around, as_frame, given_prior
 from bayesmeta.gaussian import GaussianPrior
@@ -325,11 +325,14 @@ class FittedPrior:
         ----------
         new : pandas.DataFrame or array_like, shape (rows, d)
             A table with the columns that were fitted, or features. Where it has the column of the
-            tasks, each row is of the task named there; a label that was not there is a new task.
+            tasks, each row is of the task named there (308.0 and "308" are 308); a label that was
+            not there is a new task, with a ``NewTaskWarning``.
         task : hashable, optional
             The task of all rows, one of those that were fitted.
         given : pandas.DataFrame, optional
-            Rows that a new task has of its own, with their rewards.
+            Rows that new tasks have of their own, with their rewards. Where both tables have the
+            column of the tasks, rows of ``new`` are predicted from those with their label; a label
+            that was fitted is refused here. Otherwise all are of one new task.
         level : float, optional
             Of the intervals; that of the fit where None.
         rewards : bool
@@ -341,17 +344,12 @@ class FittedPrior:
             Columns mean, sd, low and high. The uncertainty of mu is included; that of Sigma is not.
         """
         level = checked_level(self.level if level is None else level)
-        if given is not None and task is not None:
-            raise InputError("given is of a new task, so task must not be named with it")
-        rows = asked_rows(self.design, new, task, rewards)
-        d = self.stats.dim
-        extra = own_sums(self.design, given) if given is not None else None
-        gram, moment = (np.zeros((d, d)), np.zeros(d)) if extra is None else extra
-        one = self.moments(np.array([gram]), np.array([moment]))
+        rows = asked_rows(self.design, new, task, rewards, given)
         known = self.moments(self.stats.gram, self.stats.moment)
-        mean = np.concatenate([known.mean, one.mean])  # a new task is last: place -1
-        cov = np.concatenate([known.cov, one.cov])
-        where = rows.task  # rows of tasks that were fitted are theirs, also where one is given
+        others = self.moments(rows.gram, rows.moment)
+        mean = np.concatenate([known.mean, others.mean])
+        cov = np.concatenate([known.cov, others.cov])
+        where = rows.task
         centre = np.einsum("ri,ri->r", rows.features, mean[where])
         variance = np.einsum("ri,rij,rj->r", rows.features, cov[where], rows.features)
         if rewards:
