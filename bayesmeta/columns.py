@@ -22,8 +22,10 @@ def plain_label(label: Any) -> Any:
     >>> plain_label(308.0), plain_label(0.5), plain_label("308.0")
     (308, 0.5, '308.0')
     """
-    whole = isinstance(label, (float, np.floating)) and abs(label) < _EXACT and label == int(label)
-    return int(label) if whole else label
+    if not isinstance(label, (float, np.floating)):
+        return label
+    value = float(label)
+    return int(value) if abs(value) < _EXACT and value.is_integer() else label
 
 
 def plain_text(text: str) -> str:

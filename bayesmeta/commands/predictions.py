@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from bayesmeta.tables.design import Design
 
-COLUMNS = ("mean", "sd", "low", "high")
+COLUMNS = ("mean", "sd", "low", "high", "conditional")
 """Of a prediction."""
 SHOWN = 3
 """Labels of new tasks in a note."""
@@ -45,7 +45,8 @@ def add_predict_options(parser: argparse.ArgumentParser) -> None:
         "--predictions",
         type=Path,
         metavar="OUT.csv",
-        help="where they go: the rows with mean reward, sd and the ends of its interval (default: "
+        help="where they go: the rows with mean reward, sd, the ends of its interval, and whether "
+        "these are conditional on a singular covariance (default: "
         "predictions.csv)",
     )
     group.add_argument(
@@ -153,5 +154,7 @@ def predicted(new: New, predict: Callable[[DataFrame], DataFrame]) -> Callable[[
     """What writes the rows with their predictions to a file."""
     with _saying_so():
         found = predict(new.rows)
+    if "conditional" not in found:  # draws of the prior include its uncertainty
+        found = found.assign(conditional=False)
     table = new.rows.assign(**{name: found[name].to_numpy() for name in COLUMNS})
     return lambda to: table.to_csv(to, index=False)

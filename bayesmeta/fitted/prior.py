@@ -61,8 +61,8 @@ class FittedPrior:
     >>> fit.summary().loc["mu[price]"].round(2).tolist()
     [-0.83, 0.2, -1.22, -0.44]
     >>> fit.predict(pd.DataFrame({"price": [1.5]})).round(1)  # of a new shop
-       mean   sd  low  high
-    0   3.3  1.4  0.5   6.1
+       mean   sd  low  high  conditional
+    0   3.3  1.4  0.5   6.1        False
     """
 
     design: Design
@@ -190,7 +190,8 @@ class FittedPrior:
         Returns
         -------
         pandas.DataFrame
-            Columns estimate, error, low, high; low and high are NaN where there is no Wald interval
+            Columns estimate, error (the standard error, "s.e." in the tables of
+            ``bayesmeta fit``), low, high; low and high are NaN where there is no Wald interval
             (the error exceeds the estimate of a standard deviation, a correlation is close to +-1,
             Sigma is singular), and ``notes`` says so.
         """
@@ -341,7 +342,9 @@ class FittedPrior:
         Returns
         -------
         pandas.DataFrame
-            Columns mean, sd, low and high. The uncertainty of mu is included; that of Sigma is not.
+            Columns mean, sd, low, high, and conditional, as ``tasks`` has it: true where the
+            estimated Sigma is singular, so that intervals are too short. The uncertainty of mu is
+            included; that of Sigma is not.
         """
         level = checked_level(self.level if level is None else level)
         rows = asked_rows(self.design, new, task, rewards, given)
@@ -354,7 +357,8 @@ class FittedPrior:
         variance = np.einsum("ri,rij,rj->r", rows.features, cov[where], rows.features)
         if rewards:
             variance = variance + float(self.estimate.noise_sd or 0.0) ** 2 / rows.weights
-        return predictions(centre, np.sqrt(np.maximum(variance, 0.0)), level, rows.labels)
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        return predictions(centre, sd, level, rows.labels, self.conditional)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError, array, warn
-from bayesmeta.columns import label_key, numbers
+from bayesmeta.columns import label_key, numbers, plain_label
 from bayesmeta.tables.design import Design
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _match(
 def _listed(labels: Sequence[object]) -> str:
     """The first labels."""
     more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
-    named = [f"{one!r:.60}" for one in labels[:SHOWN] if one is not None]
+    named = [f"{plain_label(one)!r:.60}" for one in labels[:SHOWN] if one is not None]
     return ", ".join(named) + more if named else "all of them were fitted"
 
 
