@@ -79,7 +79,7 @@ def test_names_with_dots_and_powers_of_sums_stay(tmp_path: Path) -> None:
 def test_unknown_options_of_python(options: dict[str, object], words: str) -> None:
     """What they may have been."""
     with pytest.raises(bm.InputError) as caught:
-        bm.fit(bm.load_data("sleepstudy"), FORMULA[1], **options)  # type: ignore[arg-type]
+        bm.fit(bm.load_data("sleepstudy"), FORMULA[1], **options)
     assert words in str(caught.value)
 
 
@@ -106,6 +106,7 @@ def test_predictions_of_singular_fits_are_marked(
     assert pd.read_csv(out)["conditional"].tolist() == [True]
 
 
+@pytest.mark.slow
 def test_known_noise_is_not_one_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The noise of every row is known, so there is neither an estimate nor a prior of it."""
     table = ["eight_schools", "--formula", "effect ~ 1 + (1 | school)", "--noise-se", "se"]
