@@ -32,6 +32,7 @@ _load, __dir__, __all__ = exports(
         "fitted.fit": ("fit",),
         "fitted.posterior": ("FittedPosterior",),
         "fitted.prior": ("FittedPrior",),
+        "fitted.rows": ("NewTaskWarning",),
         "posterior.priors": (
             "InverseWishart",
             "KnownCovariance",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,62 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesmeta.checks import Array, InputError
 
+_EXACT = 2.0**53
+"""Up to which floats hold every whole number."""
+_WRITTEN = re.compile(r"(0|-?[1-9][0-9]*)\.0+")
+"""A whole number as a float is written."""
+
+
+def plain_label(label: Any) -> Any:
+    """A label, 308 where it is 308.0: pandas makes floats of a column of whole numbers with a gap.
+
+    >>> plain_label(308.0), plain_label(0.5), plain_label("308.0")
+    (308, 0.5, '308.0')
+    """
+    if not isinstance(label, (float, np.floating)):
+        return label
+    value = float(label)
+    return int(value) if abs(value) < _EXACT and value.is_integer() else label
+
+
+def plain_text(text: str) -> str:
+    """The same of a label as a file has it; 01 stays another one than 1.
+
+    >>> plain_text("308.0"), plain_text("01"), plain_text("1.10")
+    ('308', '01', '1.10')
+    """
+    found = _WRITTEN.fullmatch(text)
+    return found[1] if found else text
+
+
+def label_key(label: Any) -> str:
+    """By which labels of different tables are matched: 308, 308.0 and both as text have the same.
+
+    >>> label_key(308.0), label_key("308.0"), label_key("a")
+    ('308', '308', 'a')
+    """
+    return plain_text(str(plain_label(label)))
+
 
 def row_labels(task: ArrayLike) -> list[Any] | NDArray[np.int64]:
-    """The labels of rows as they are: NumPy would make text of [1, "1"] and one task of both."""
+    """The labels of rows as they are, but for whole numbers that are floats: NumPy would make text
+    of [1, "1"] and one task of both."""
     if isinstance(task, (str, bytes)) or not np.iterable(task):
         raise InputError(f"task must have one label a row, got {task!r:.80}")
     if not hasattr(task, "__array__"):
-        return list(task)
+        return _plain(list(task))
     labels = np.asarray(task)
     if labels.ndim != 1 or np.ma.is_masked(task):
         raise InputError(f"task must have one label a row, none masked, got shape {labels.shape}")
     if labels.dtype.kind == "i":
         return labels.astype(np.int64, copy=False)
-    return list(labels) if labels.dtype.kind in "mM" else labels.tolist()
+    return list(labels) if labels.dtype.kind in "mM" else _plain(labels.tolist())
+
+
+def _plain(labels: list[Any]) -> list[Any]:
+    """Whole numbers as such; nothing is done where nothing is a float."""
+    floats = any(issubclass(kind, (float, np.floating)) for kind in set(map(type, labels)))
+    return [plain_label(one) for one in labels] if floats else labels
 
 
 def tasks_of(labels: list[Any] | NDArray[np.int64]) -> tuple[list[Any], NDArray[np.intp]]:
@@ -46,7 +90,7 @@ def tasks_of(labels: list[Any] | NDArray[np.int64]) -> tuple[list[Any], NDArray[
     found = [one.item() if isinstance(one, (np.number, np.str_)) else one for one in place]
     if any(one is None or type(one).__name__ == "NAType" or one != one for one in found):
         raise InputError("task has rows without a label (NaN)")
-    if len(set(map(type, labels))) > 1:  # 1, 1.0 and True are the same to Python
+    if len(set(map(type, labels))) > 1:  # 1 and True are the same to Python
         spelt: dict[Any, Any] = {}
         for label in labels:
             first = spelt.setdefault(label, label)

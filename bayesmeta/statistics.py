@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesmeta.checks import Advice, Array, InputError, array
-from bayesmeta.columns import check_columns, numbers, row_labels, tasks_of
+from bayesmeta.columns import check_columns, numbers, plain_label, row_labels, tasks_of
 from bayesmeta.display import visible
 from bayesmeta.kernels.codes import SINGULAR
 from bayesmeta.sums import check_grams, check_rows, check_sums, in_own_lengths, rounding
@@ -108,7 +108,7 @@ class TaskStatistics:
         for name, size in (("tasks", len(self)), ("features", self.dim)):
             labels = getattr(self, name)
             if labels is not None:
-                labels = tuple(labels)
+                labels = tuple(map(plain_label, labels)) if name == "tasks" else tuple(labels)
                 # 1 and "1" are the same in a table or a file
                 texts = labels if set(map(type, labels)) == {int} else map(str, labels)
                 if len(labels) != size or len(set(texts)) < size:

@@ -25,6 +25,7 @@ WITHOUT_EXAMPLE = {
     "bm.Status",
     "bm.FitWarning",
     "bm.InputError",
+    "bm.NewTaskWarning",
     "bm.PriorWarning",
     "bm.agents.Learner",
 }

@@ -60,7 +60,7 @@ def add(commands: Subparsers) -> None:
         default="wald",
         help="how intervals are found (default: %(default)s)",
     )
-    how.add_argument("--seed", type=int, default=0, metavar="N", help="of --confint bootstrap")
+    how.add_argument("--seed", type=int, metavar="N", help="of --confint bootstrap (default: 0)")
     output = add_output_options(fit)
     output.add_argument("--sort", metavar="FEATURE", help="order the tasks of --plot by this one")
     add_predict_options(fit)
@@ -91,6 +91,14 @@ def _check_widening(options: argparse.Namespace) -> None:
             )
 
 
+def _check_used(options: argparse.Namespace) -> None:
+    """No option is given that would do nothing."""
+    if options.seed is not None and options.confint != "bootstrap":
+        raise InputError("--seed is of --confint bootstrap; give that, too, or leave --seed out")
+    if options.sort is not None and options.plot is None:
+        raise InputError("--sort is of --plot; give that, too, or leave --sort out")
+
+
 def _fit(options: argparse.Namespace) -> int:
     from bayesmeta.fitted.fit import fit
     from bayesmeta.fitted.prior import FittedPrior
@@ -99,6 +107,7 @@ def _fit(options: argparse.Namespace) -> int:
     from bayesmeta.runner.progress import compiling
 
     _check_widening(options)
+    _check_used(options)
     with naming_options(), compiling():
         design = read_tasks(options)
         new = read_new(options, design)
@@ -110,7 +119,7 @@ def _fit(options: argparse.Namespace) -> int:
             horizon=options.horizon,
         )
         assert isinstance(fitted, FittedPrior)
-        ends = fitted.confint(options.confint, random_seed=options.seed)
+        ends = fitted.confint(options.confint, random_seed=options.seed or 0)
         found = as_json(fitted, in_options, ends)
         files = _files(options, fitted)
         if new is not None:
@@ -123,7 +132,13 @@ def _fit(options: argparse.Namespace) -> int:
     if not options.json:
         text = rendered(lambda to: print_fit(to, fitted, in_options, ends))
         text = "\n".join([text, *(f"wrote {visible(path)}" for path in files)])
-    say_notes(design, () if new is None else new.notes)
+    told = [] if new is None else list(new.notes)
+    if new is not None and fitted.conditional:
+        told.append(
+            "predictions are conditional on a covariance that is singular or not determined: too "
+            "short; bayesmeta sample includes its uncertainty"
+        )
+    say_notes(design, told)
     write_and_say(files, text)
     return 0
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bayesmeta.checks import InputError
+from bayesmeta.columns import label_key
 from bayesmeta.commands.table import in_options
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from bayesmeta.tables.design import Design
 
-COLUMNS = ("mean", "sd", "low", "high")
+COLUMNS = ("mean", "sd", "low", "high", "conditional")
 """Of a prediction."""
 SHOWN = 3
 """Labels of new tasks in a note."""
@@ -44,7 +45,8 @@ def add_predict_options(parser: argparse.ArgumentParser) -> None:
         "--predictions",
         type=Path,
         metavar="OUT.csv",
-        help="where they go: the rows with mean reward, sd and the ends of its interval (default: "
+        help="where they go: the rows with mean reward, sd, the ends of its interval, and whether "
+        "these are conditional on a singular covariance (default: "
         "predictions.csv)",
     )
     group.add_argument(
@@ -80,7 +82,7 @@ def read_new(options: argparse.Namespace, design: Design) -> New | None:
         raise InputError(f"--predictions must be another file than those that are read: {place}")
     columns = design.columns or {}
     words = [name for name, kind in columns.items() if kind is not None]
-    frame = read_table(path, design.task, words)
+    frame = read_table(path, design.task, words, as_written=True)  # as it is written back
     with _about(path):
         if not len(frame):
             raise InputError("there are no rows")
@@ -93,7 +95,8 @@ def read_new(options: argparse.Namespace, design: Design) -> New | None:
         frame = frame[~lacking]
         if not len(frame):
             raise InputError("there are no rows with all values")
-        asked_rows(design, frame, None, options.with_noise)
+        with _saying_so():
+            asked_rows(design, frame, None, options.with_noise)
     notes = [note for note in (missing.note(), _new_tasks(frame, design)) if note]
     writable_folder(place.parent)
     return New(frame, place, tuple(f"{path}: {note}" for note in notes))
@@ -106,6 +109,18 @@ def _about(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{path}: {in_options(error.args[0])}") from None
+
+
+@contextmanager
+def _saying_so() -> Iterator[None]:
+    """Without the warning of new tasks, which ``_new_tasks`` puts in words."""
+    import warnings
+
+    from bayesmeta.fitted.rows import NewTaskWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NewTaskWarning)
+        yield
 
 
 def _check_names(frame: DataFrame, read: list[str]) -> None:
@@ -125,8 +140,8 @@ def _new_tasks(frame: DataFrame, design: Design) -> str:
     """What to say where tasks are new, since a label may be misspelt."""
     if design.task not in frame.columns:
         return f"there is no column {design.task!r}, so its rows are predicted for a new task"
-    known = set(map(str, design.stats.task_labels))
-    rows = [one for one in map(str, frame[design.task]) if one not in known]
+    known = set(map(label_key, design.stats.task_labels))
+    rows = [str(one) for one in frame[design.task] if label_key(one) not in known]
     if not rows:
         return ""
     labels = list(dict.fromkeys(rows))
@@ -137,6 +152,9 @@ def _new_tasks(frame: DataFrame, design: Design) -> str:
 
 def predicted(new: New, predict: Callable[[DataFrame], DataFrame]) -> Callable[[Path], None]:
     """What writes the rows with their predictions to a file."""
-    found = predict(new.rows)
+    with _saying_so():
+        found = predict(new.rows)
+    if "conditional" not in found:  # draws of the prior include its uncertainty
+        found = found.assign(conditional=False)
     table = new.rows.assign(**{name: found[name].to_numpy() for name in COLUMNS})
     return lambda to: table.to_csv(to, index=False)

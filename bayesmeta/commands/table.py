@@ -134,6 +134,8 @@ def read_tasks(options: argparse.Namespace) -> Design:
     )
     if options.plot is not None and options.plot.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"--plot must end in .png, .pdf or .svg, got {options.plot}")
+    if options.formula is not None and options.task is not None:
+        raise InputError("--formula says it all; leave out --task")
     path, notes = options.file, []
     if not path.exists() and str(path) in DATA_SETS:
         path = data_path(str(path))

@@ -108,6 +108,7 @@ def fit(
     """
     one_of("method", method, (*KNOWN, "posterior"))
     given = {name: options.pop(name) for name in _own(method) if name in options}
+    _check_options(method, options)
     design = _design(source, formula, options)
     noise = design.noise_sd if noise_sd is None else noise_sd
     if design.noise_sd is not None and noise_sd is not None:
@@ -133,11 +134,22 @@ def _own(method: str) -> list[str]:
     return [name for name in names if name not in ("stats", "noise_sd", "method")]
 
 
+def _check_options(method: str, options: dict[str, Any]) -> None:
+    """Refuse an option that neither a table nor the method has."""
+    table = list(signature(tabulate).parameters)[2:]
+    for name in (name for name in options if name not in table):
+        if method != "posterior" and name in _own("posterior"):
+            raise InputError(
+                f'unknown option {name!r} of {method}; it needs method="posterior", which draws'
+            )
+        if method == "posterior" and name in OPTIONS:
+            raise InputError(f"unknown option {name!r} of posterior; estimates have it, as of reml")
+        one_of("option", name, ["method", "noise_sd", "level", *table, *_own(method)])
+
+
 def _design(source: Any, formula: str | None, options: dict[str, Any]) -> Design:
     """What a source says; options are those of a table."""
     if not isinstance(source, (Design, TaskStatistics)):
-        for name in options:
-            one_of("an option", name, tuple(signature(tabulate).parameters)[2:])
         return tabulate(source, formula, **options)
     if formula is not None or options:
         named = "formula" if formula is not None else next(iter(options))

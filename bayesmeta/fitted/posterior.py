@@ -14,7 +14,7 @@ from bayesmeta.display import html_table
 from bayesmeta.fitted.mixture import mixture_quantile
 from bayesmeta.fitted.quantities import Quantities, checked_level
 from bayesmeta.fitted.rows import asked_rows, own_sums
-from bayesmeta.fitted.tables import summary_rows, text_of
+from bayesmeta.fitted.tables import chains_and_draws, summary_rows, text_of
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.collapsed import Tasks
 from bayesmeta.posterior.centring import centred_in_words
@@ -275,7 +275,7 @@ class FittedPosterior:
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""
         sizes = self.tree["posterior"].to_dataset().sizes
-        drawn = f"{sizes['chain']} chains of {sizes['draw']} draws"
+        drawn = chains_and_draws(sizes)
         title = f"The prior of {len(self.stats)} tasks, its posterior ({drawn})"
         return title, summary_rows(self.summary(), self.level), self.notes
 

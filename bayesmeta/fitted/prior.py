@@ -17,7 +17,7 @@ from bayesmeta.fitted import wald
 from bayesmeta.fitted.bootstrap import Drawn, basic, bootstrap, percentiles
 from bayesmeta.fitted.profile import profile_intervals
 from bayesmeta.fitted.quantities import Quantities, checked_level
-from bayesmeta.fitted.rows import asked_rows, own_sums
+from bayesmeta.fitted.rows import asked_rows
 from bayesmeta.fitted.tables import predictions, summary_rows, text_of
 from bayesmeta.fitted.tasks import SINGULAR, Moments, around, as_frame, given_prior
 from bayesmeta.gaussian import GaussianPrior
@@ -61,8 +61,8 @@ class FittedPrior:
     >>> fit.summary().loc["mu[price]"].round(2).tolist()
     [-0.83, 0.2, -1.22, -0.44]
     >>> fit.predict(pd.DataFrame({"price": [1.5]})).round(1)  # of a new shop
-       mean   sd  low  high
-    0   3.3  1.4  0.5   6.1
+       mean   sd  low  high  conditional
+    0   3.3  1.4  0.5   6.1        False
     """
 
     design: Design
@@ -190,7 +190,8 @@ class FittedPrior:
         Returns
         -------
         pandas.DataFrame
-            Columns estimate, error, low, high; low and high are NaN where there is no Wald interval
+            Columns estimate, error (the standard error, "s.e." in the tables of
+            ``bayesmeta fit``), low, high; low and high are NaN where there is no Wald interval
             (the error exceeds the estimate of a standard deviation, a correlation is close to +-1,
             Sigma is singular), and ``notes`` says so.
         """
@@ -325,11 +326,14 @@ class FittedPrior:
         ----------
         new : pandas.DataFrame or array_like, shape (rows, d)
             A table with the columns that were fitted, or features. Where it has the column of the
-            tasks, each row is of the task named there; a label that was not there is a new task.
+            tasks, each row is of the task named there (308.0 and "308" are 308); a label that was
+            not there is a new task, with a ``NewTaskWarning``.
         task : hashable, optional
             The task of all rows, one of those that were fitted.
         given : pandas.DataFrame, optional
-            Rows that a new task has of its own, with their rewards.
+            Rows that new tasks have of their own, with their rewards. Where both tables have the
+            column of the tasks, rows of ``new`` are predicted from those with their label; a label
+            that was fitted is refused here. Otherwise all are of one new task.
         level : float, optional
             Of the intervals; that of the fit where None.
         rewards : bool
@@ -338,25 +342,23 @@ class FittedPrior:
         Returns
         -------
         pandas.DataFrame
-            Columns mean, sd, low and high. The uncertainty of mu is included; that of Sigma is not.
+            Columns mean, sd, low, high, and conditional, as ``tasks`` has it: true where the
+            estimated Sigma is singular, so that intervals are too short. The uncertainty of mu is
+            included; that of Sigma is not.
         """
         level = checked_level(self.level if level is None else level)
-        if given is not None and task is not None:
-            raise InputError("given is of a new task, so task must not be named with it")
-        rows = asked_rows(self.design, new, task, rewards)
-        d = self.stats.dim
-        extra = own_sums(self.design, given) if given is not None else None
-        gram, moment = (np.zeros((d, d)), np.zeros(d)) if extra is None else extra
-        one = self.moments(np.array([gram]), np.array([moment]))
+        rows = asked_rows(self.design, new, task, rewards, given)
         known = self.moments(self.stats.gram, self.stats.moment)
-        mean = np.concatenate([known.mean, one.mean])  # a new task is last: place -1
-        cov = np.concatenate([known.cov, one.cov])
-        where = rows.task  # rows of tasks that were fitted are theirs, also where one is given
+        others = self.moments(rows.gram, rows.moment)
+        mean = np.concatenate([known.mean, others.mean])
+        cov = np.concatenate([known.cov, others.cov])
+        where = rows.task
         centre = np.einsum("ri,ri->r", rows.features, mean[where])
         variance = np.einsum("ri,rij,rj->r", rows.features, cov[where], rows.features)
         if rewards:
             variance = variance + float(self.estimate.noise_sd or 0.0) ** 2 / rows.weights
-        return predictions(centre, np.sqrt(np.maximum(variance, 0.0)), level, rows.labels)
+        sd = np.sqrt(np.maximum(variance, 0.0))
+        return predictions(centre, sd, level, rows.labels, self.conditional)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""

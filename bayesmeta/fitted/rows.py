@@ -2,100 +2,204 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesmeta.checks import Array, InputError, array
+from bayesmeta.checks import Array, InputError, array, warn
+from bayesmeta.columns import label_key, numbers, plain_label
 from bayesmeta.tables.design import Design
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 NEW = -1
-"""The place of a task that was not there."""
+"""The place of a task of which nothing is known."""
+SHOWN = 3
+"""Labels in a message."""
+
+
+class NewTaskWarning(UserWarning):
+    """Rows were predicted for a new task, since the fit does not know their label."""
 
 
 class Asked(NamedTuple):
-    """What to predict: features (rows, d), the place of each row's task, and its weight."""
+    """What to predict: features (rows, d), the place of each row's task, and its weight.
+
+    Places count the tasks that were fitted, then those whose sums are ``gram`` (k, d, d) and
+    ``moment`` (k, d): the tasks of ``given``, and last, at ``NEW``, one without rows.
+    """
 
     features: Array
     task: NDArray[np.intp]
     weights: Array
     labels: Any
+    gram: Array
+    moment: Array
 
 
-def asked_rows(design: Design, new: Any, task: Hashable | None, rewards: bool) -> Asked:
+def asked_rows(
+    design: Design, new: Any, task: Hashable | None, rewards: bool, given: Any = None
+) -> Asked:
     """The rows of a table, or of an array of features; weights are read where ``rewards`` are
-    predicted."""
+    predicted.
+
+    ``given`` has rows of new tasks. They are matched by their labels where both tables have the
+    column of tasks; without it, they are of one task, and so must the new rows be.
+    """
     table = hasattr(new, "columns")
     if rewards and design.stats.log_weights is not None and not (table and design.weights):
         raise InputError(
             "rewards have variances of their own, which new does not say; predict means "
             "(rewards=False), or fit a table and give one with its column of variances or weights"
         )
-    if not table:
+    if given is not None and task is not None:
+        raise InputError("given is of a new task, so task must not be named with it")
+    labels: list[Hashable] | None = None
+    if table:
+        frame: DataFrame = new
+        if not len(frame):
+            raise InputError("new has no rows to predict")
+        features = design.matrix(frame)
+        weights = np.ones(len(frame))
+        if rewards and design.weights is not None:
+            weights = design.weights(frame)
+        if design.task in frame.columns:
+            labels = frame[design.task].tolist()
+    else:
         features = array("new", new, (None, design.stats.dim))
-        where = _places(design, [task] * len(features)) if task is not None else None
-        return Asked(features, _or_new(where, len(features)), np.ones(len(features)), None)
-    frame: DataFrame = new
-    if not len(frame):
-        raise InputError("new has no rows to predict")
-    features = design.matrix(frame)
-    weights = np.ones(len(frame))
-    if rewards and design.weights is not None:
-        weights = design.weights(frame)
-    where = None
+        weights = np.ones(len(features))
+    where = np.full(len(features), NEW)
     if task is not None:
-        where = _places(design, [task] * len(frame))
-    elif design.task in frame.columns:
-        where = _places(design, frame[design.task].tolist(), strict=False)
-    return Asked(features, _or_new(where, len(frame)), weights, frame.index)
+        where = _places(design, [task] * len(features), "new")
+        if NEW in where:
+            raise InputError(
+                f"task {task!r} is not among the {len(design.stats)} that were fitted; leave task "
+                "out to predict a new one, and give its own rows as given"
+            )
+    elif labels is not None:
+        where = _places(design, labels, "new")
+    gram, moment = np.zeros((1, *design.stats.gram.shape[1:])), np.zeros((1, design.stats.dim))
+    if given is not None:
+        own = _given(design, given)
+        _match(where, labels, list(own), len(design.stats), design.task)
+        gram = np.concatenate([[one for one, _ in own.values()], gram])
+        moment = np.concatenate([[one for _, one in own.values()], moment])
+    if labels is not None and task is None:
+        _say_new([one for one, at in zip(labels, where, strict=True) if at == NEW])
+    return Asked(features, where, weights, new.index if table else None, gram, moment)
 
 
-def _or_new(where: NDArray[np.intp] | None, rows: int) -> NDArray[np.intp]:
-    return np.full(rows, NEW) if where is None else where
-
-
-def _places(design: Design, labels: list[Hashable], strict: bool = True) -> NDArray[np.intp]:
+def _places(design: Design, labels: Sequence[Hashable], what: str) -> NDArray[np.intp]:
     """Where tasks are among those that were fitted, ``NEW`` where they were not: 3 is also 3.0, as
     pandas has it of a column with gaps, and "3", as a file has it."""
-    known = design.stats.task_labels
-    place: dict[Hashable, int] = {str(label): k for k, label in enumerate(known)}
-    place |= {label: k for k, label in enumerate(known)}
     if any(label is None or label != label for label in labels):
-        raise InputError(f"new has rows without a task; fill the column {design.task!r} in")
-    found = [place.get(label, place.get(str(label), NEW)) for label in labels]
-    if strict and NEW in found:
-        label = labels[found.index(NEW)]
-        raise InputError(
-            f"task {label!r} is not among the {len(known)} that were fitted; leave task out to "
-            "predict a new one, and give its own rows as given"
-        )
+        raise InputError(f"{what} has rows without a task; fill the column {design.task!r} in")
+    known = design.stats.task_labels
+    near: dict[str, int] = {}
+    for k, label in enumerate(known):
+        near.setdefault(label_key(label), k)
+    same = {str(label): k for k, label in enumerate(known)}  # of "3" and "3.0", the one that it is
+    found = [same.get(str(label), near.get(label_key(label), NEW)) for label in labels]
     return np.array(found, dtype=np.intp)
 
 
-def own_sums(design: Design, given: Any) -> tuple[Array, Array]:
-    """Gram and moment of the rows that a new task has of its own."""
+def _match(
+    where: NDArray[np.intp],
+    labels: list[Hashable] | None,
+    given: list[str | None],
+    fitted: int,
+    column: str,
+) -> None:
+    """Let the rows of new tasks be of those that are given, whose labels are None for one task
+    without; they come after those that were ``fitted``."""
+    rows = np.flatnonzero(where == NEW).tolist()
+    if labels is None:
+        if len(given) > 1:
+            raise InputError(
+                f"given has rows of {len(given)} tasks; add the column {column!r} to new, which "
+                "says whose rows these are"
+            )
+        where[rows] = fitted
+        return
+    asked = {label_key(labels[row]) for row in rows}
+    if given == [None]:
+        if len(asked) > 1:
+            raise InputError(
+                f"new has rows of {len(asked)} new tasks; add the column {column!r} to given, "
+                "which says whose rows it has"
+            )
+        given = [*asked] or given
+    places = {one: fitted + k for k, one in enumerate(given)}
+    if not asked & set(places):
+        raise InputError(
+            f"given has no rows of a task that new asks for: {_listed(given)}; leave it out, or "
+            f"mend the column {column!r}"
+        )
+    for row in rows:
+        where[row] = places.get(label_key(labels[row]), NEW)
+
+
+def _listed(labels: Sequence[object]) -> str:
+    """The first labels."""
+    more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
+    named = [f"{plain_label(one)!r:.60}" for one in labels[:SHOWN] if one is not None]
+    return ", ".join(named) + more if named else "all of them were fitted"
+
+
+def _say_new(labels: list[Hashable]) -> None:
+    """Warn where labels are not known, since one may be misspelt."""
+    if labels:
+        different = list({label_key(one): one for one in reversed(labels)}.values())[::-1]
+        what = "1 row is" if len(labels) == 1 else f"{len(labels)} rows are"
+        warn(
+            f"{what} predicted for a new task, as the fit does not know {_listed(different)}",
+            NewTaskWarning,
+        )
+
+
+def _given(design: Design, given: Any) -> dict[str | None, tuple[Array, Array]]:
+    """Gram and moment of the rows of every new task, by its label."""
     if not hasattr(given, "columns"):
         raise InputError("given must be a table with the columns of the one that was fitted")
     frame: DataFrame = given
-    from bayesmeta.columns import numbers
-
     if not len(frame):
         raise InputError("given has no rows; leave it out")
+    keys: list[str | None] = [None] * len(frame)
     if design.task in frame.columns:
         labels = frame[design.task].tolist()
-        if len(set(labels)) > 1 or (_places(design, labels, strict=False) != NEW).any():
+        known = [
+            one
+            for one, at in zip(labels, _places(design, labels, "given"), strict=True)
+            if at != NEW
+        ]
+        if known:
             raise InputError(
-                f"given must have the rows of one new task; its column {design.task!r} names "
-                "several, or one that was fitted"
+                f"given has rows of tasks that were fitted, {_listed(list(dict.fromkeys(known)))}; "
+                "it must have those of new tasks: fit all rows together, or rename them"
             )
+        keys = [label_key(one) for one in labels]
     features = design.matrix(frame)
     if design.reward not in frame.columns:
         raise InputError(f"given has no column {design.reward!r}, the reward; add it")
     reward = numbers(frame, design.reward)
     weights = np.ones(len(frame)) if design.weights is None else design.weights(frame)
-    return features.T @ (features * weights[:, None]), features.T @ (weights * reward)
+    found = {}
+    for key in dict.fromkeys(keys):
+        own = np.array([one == key for one in keys])
+        a, w = features[own], weights[own]
+        found[key] = (a.T @ (a * w[:, None]), a.T @ (w * reward[own]))
+    return found
+
+
+def own_sums(design: Design, given: Any) -> tuple[Array, Array]:
+    """Gram and moment of the rows that one new task has of its own."""
+    found = _given(design, given)
+    if len(found) > 1:
+        raise InputError(
+            f"given must have the rows of one new task; its column {design.task!r} names several"
+        )
+    (sums,) = found.values()
+    return sums

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,12 @@ def percent(part: float) -> str:
     return f"{100 * part:.4g}%"
 
 
+def chains_and_draws(sizes: Mapping[Any, int]) -> str:
+    """How many draws there are, in words."""
+    chains, draws = sizes["chain"], sizes["draw"]
+    return f"{chains} chain{'s' * (chains != 1)} of {draws} draw{'s' * (draws != 1)}"
+
+
 def summary_rows(summary: DataFrame, level: float) -> list[list[str]]:
     """A summary as text, header first."""
     heads = {"low": percent((1 - level) / 2), "high": percent((1 + level) / 2)}
@@ -47,11 +54,11 @@ def text_of(title: str, rows: list[list[str]], below: list[str]) -> str:
     return "\n".join([title, text_table(rows), *notes])
 
 
-def predictions(mean: Array, sd: Array, level: float, index: Any) -> DataFrame:
-    """Means with normal intervals."""
+def predictions(mean: Array, sd: Array, level: float, index: Any, conditional: bool) -> DataFrame:
+    """Means with normal intervals, and whether these are conditional."""
     import pandas as pd
     from scipy.stats import norm
 
     half = float(norm.isf((1 - level) / 2)) * sd
     columns = {"mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
-    return pd.DataFrame(columns, index=index)
+    return pd.DataFrame({**columns, "conditional": conditional}, index=index)

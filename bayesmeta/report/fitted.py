@@ -50,7 +50,7 @@ def as_json(
             "mean_sd": listed(estimate.mean_sd),
             "cov": listed(estimate.prior.cov),
             "cov_sd": listed(estimate.cov_sd),
-            "noise_sd": estimate.noise_sd,
+            "noise_sd": None if fitted.known_rows else estimate.noise_sd,
             "log_likelihood": estimate.log_likelihood,
             "aic": fitted.aic,
             "bic": fitted.bic,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Advice
-from bayesmeta.fitted.tables import percent
+from bayesmeta.fitted.tables import chains_and_draws, percent
 from bayesmeta.posterior.centring import centred_in_words, taken_off
 from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.predictive import task_means
@@ -80,7 +80,6 @@ def as_json(
     """
     posterior, data = tree["posterior"].to_dataset(), task_sums(tree)
     over, trust = ["chain", "draw"], trustworthy(tree)
-    sigma = float(posterior["sigma"].mean()) if "sigma" in posterior else tree.attrs["noise_sd"]
     found: dict[str, Any] = without_nan(
         {
             "method": "posterior",
@@ -95,7 +94,7 @@ def as_json(
             "mean_sd": _sd(posterior["mu"]).values.tolist(),
             "cov": posterior["Sigma"].mean(over).values.tolist(),
             "cov_sd": _sd(posterior["Sigma"]).values.tolist(),
-            "noise_sd": sigma,
+            "noise_sd": _noise_sd(tree),
             "prior": _prior(tree),
             "centred": taken_off(tree),
             "level": level,
@@ -122,10 +121,23 @@ def _task_estimates(tree: xr.DataTree) -> list[dict[str, Any]]:
     ]
 
 
+def _noise_sd(tree: xr.DataTree) -> float | None:
+    """Its posterior mean, or what was given; None where the noise of every row is known."""
+    posterior = tree["posterior"].to_dataset()
+    if "sigma" in posterior:
+        return float(posterior["sigma"].mean())
+    given = float(tree.attrs["noise_sd"])
+    return None if given == 1.0 and "log_weights" in task_sums(tree) else given
+
+
 def _prior(tree: xr.DataTree) -> dict[str, Any]:
-    """The prior as it was given; features that do not differ between tasks have no scale."""
+    """The prior as it was given; features that do not differ between tasks have no scale, nor has
+    a noise that is known."""
     found: dict[str, Any] = json.loads(tree.attrs["prior"])
-    differs = differs_in(tree["posterior"].to_dataset())
+    posterior = tree["posterior"].to_dataset()
+    differs = differs_in(posterior)
+    if "noise_scale" in found and "sigma" not in posterior:
+        found["noise_scale"] = None
     if found["type"] == "LKJ":
         scale = np.broadcast_to(found["scale"], differs.shape).tolist()
         found["scale"] = [one if own else None for one, own in zip(scale, differs, strict=True)]
@@ -198,7 +210,7 @@ def print_posterior(
     rows: list[list[str | Text]] = [
         [label(row.quantity, most), *own] for row, own in zip(found, numbers, strict=True)
     ]
-    drawn = f"{posterior.sizes['chain']} chains of {posterior.sizes['draw']} draws"
+    drawn = chains_and_draws(posterior.sizes)
     title = f"The prior of {len(tasks)} tasks, its posterior ({drawn})"
     ends = percent((1 - level) / 2), percent((1 + level) / 2)
     columns = ["quantity", "mean", "sd", *ends, "ESS", "R-hat"]

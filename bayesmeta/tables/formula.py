@@ -54,6 +54,7 @@ def parts_of(formula: str) -> Parts:
         raise _bad(formula, f"has {len(groups)} terms with a bar; one task, in one term, is fitted")
     first, bar, end = groups[0]
     random, task = right[first + 1 : bar], right[bar + 1 : end]
+    _refuse_r(formula, right)
     return Parts(
         _column(formula, left, "the reward"),
         _without(formula, right, first, end),
@@ -64,6 +65,35 @@ def parts_of(formula: str) -> Parts:
 
 def _bad(formula: str, problem: str) -> InputError:
     return InputError(f"formula {formula.strip()!r:.120} {problem}")
+
+
+def _refuse_r(formula: str, right: str) -> None:
+    """What R writes in another way than Python, with what to write instead."""
+    plain = [(at, mark) for at, mark, _ in _marks(right)]
+    bare = "".join(dict(plain).get(at, "_") for at in range(len(right)))  # quoted names are words
+    if re.search(r"(?<![\w.)])\.(?![\w.(])", bare):
+        raise _bad(
+            formula, "has a '.': '.' (all other columns) is not supported; name the features"
+        )
+    for call in re.finditer(r"(?<![\w.])(?:as\.)?factor\s*\(", bare):
+        inside = right[call.end() : _closing(bare, call.end())]
+        raise _bad(formula, f"is R's: write C({inside}) in place of {call[0]}{inside})")
+    for call in re.finditer(r"(?<![\w.])[^\W\d][\w.]*\(", bare):
+        end = _closing(bare, call.end())
+        if "^" in bare[call.end() : end]:
+            written = right[call.start() : end + 1]
+            python = written.replace("^", "**")
+            raise _bad(formula, f"is R's: write {python} in place of {written}")
+
+
+def _closing(text: str, begin: int) -> int:
+    """Where the parenthesis that was opened before ``begin`` is closed."""
+    depth = 1
+    for at in range(begin, len(text)):
+        depth += (text[at] == "(") - (text[at] == ")")
+        if not depth:
+            return at
+    return len(text)
 
 
 def _marks(text: str) -> Iterator[tuple[int, str, int]]:

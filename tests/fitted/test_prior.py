@@ -126,7 +126,7 @@ def test_predictions_against_formulas(sleep: FittedPrior, frame: pd.DataFrame) -
     known = sleep.predict(new, task=308)
     coefficients = sleep.tasks().loc[308, "estimate"].to_numpy()
     np.testing.assert_allclose(known["mean"], x @ coefficients)
-    np.testing.assert_allclose(known, sleep.predict(new.assign(Subject=308)))
+    pd.testing.assert_frame_equal(known, sleep.predict(new.assign(Subject=308)))
     own = frame[frame["Subject"] == 308].head(3).assign(Subject="new")
     rows = np.column_stack([np.ones(3), own["Days"]])
     marginal = rows @ prior.cov @ rows.T + noise**2 * np.eye(3)
