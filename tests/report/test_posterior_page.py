@@ -10,6 +10,7 @@ import pytest
 import bayesmeta as bm
 from bayesmeta.report.figures.page import posterior_page
 from bayesmeta.report.figures.style import shortened
+from bayesmeta.report.posterior import prior_in_words
 
 
 def test_long_names_do_not_overlap(tmp_path: Path) -> None:
@@ -28,3 +29,10 @@ def test_long_names_do_not_overlap(tmp_path: Path) -> None:
     end = left._left_title.get_window_extent().x1  # type: ignore[attr-defined]
     assert end < right._left_title.get_window_extent().x0  # type: ignore[attr-defined]
     assert shortened("abcdefghij", 5) == "ab…ij" and shortened("ab", 5) == "ab"
+
+
+def test_priors_speak_of_correlations_where_there_are_any() -> None:
+    """With one feature that differs between tasks there are none."""
+    prior = {"type": "LKJ", "mean": [0, 0], "mean_sd": [1, 1], "scale": [2.0, None], "eta": 2.0}
+    assert "LKJ" not in prior_in_words(prior, False)
+    assert "correlations ~ LKJ(2)" in prior_in_words(prior | {"scale": [2.0, 1.0]}, False)
