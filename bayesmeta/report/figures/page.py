@@ -51,15 +51,15 @@ def posterior_page(tree: xr.DataTree, level: float = 0.95) -> Figure:
     panels = _panels(after)
     needed, rows = sum(beside.values()), -(-len(panels) // 2)
     figure = Figure(figsize=(12.5, 0.9 + max(1.7 * rows, needed)), layout="constrained")
-    left, right = figure.add_gridspec(1, 2, width_ratios=(2, 1.25))
-    grid = left.subgridspec(rows, 2)
+    sides = figure.add_gridspec(1, 2, width_ratios=(2, 1.25))
+    grid = sides[0].subgridspec(rows, 2)
     for place, (part, index, name) in enumerate(panels):
         alone = place % 2 == 0 and place == len(panels) - 1
         row, column = divmod(place, 2)
         axes = figure.add_subplot(grid[row, :] if alone else grid[row, column])
         own, told = after[part].isel(index), before[part].isel(index)
         _quantity(axes, own, told, part, name, _same(after, name), level)
-    below = right.subgridspec(len(beside), 1, height_ratios=list(beside.values()))
+    below = sides[1].subgridspec(len(beside), 1, height_ratios=list(beside.values()))
     for place, what in enumerate(beside):
         axes = figure.add_subplot(below[place])
         if what == "correlations":
@@ -225,7 +225,7 @@ def _ranks(axes: Axes, after: xr.Dataset) -> None:
         share = np.histogram(row, bins)[0] / len(row) * 20
         most = max(most, 1.05 * float(share.max()))
         color, line = _CHAINS[chain] if few else ("#777777", "-")
-        look = {"color": color, "linestyle": line, "linewidth": 1.3 if few else 0.6}
+        look: dict[str, Any] = {"color": color, "linestyle": line, "linewidth": 1.3 if few else 0.6}
         axes.stairs(share, bins, baseline=None, label=f"chain {chain + 1}", **look)
     axes.axhline(1, color="#999999", linewidth=0.8)
     lines = -(-chains // 4) if few else 0
