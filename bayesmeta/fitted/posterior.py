@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesmeta.checks import Array, InputError, one_of
+from bayesmeta.checks import Array, one_of
 from bayesmeta.display import html_table
 from bayesmeta.fitted.mixture import mixture_quantile
 from bayesmeta.fitted.quantities import Quantities, checked_level
-from bayesmeta.fitted.rows import asked_rows, own_sums
+from bayesmeta.fitted.rows import asked_rows
 from bayesmeta.fitted.tables import chains_and_draws, summary_rows, text_of
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.collapsed import Tasks
@@ -253,24 +253,19 @@ class FittedPosterior:
         Returns
         -------
         pandas.DataFrame
-            Columns mean, sd, low and high, exact given the drawn priors.
+            Columns mean, sd, low and high, exact given the drawn priors, and conditional, which
+            is false.
         """
         import pandas as pd
 
         level = checked_level(self.level if level is None else level)
-        if given is not None and task is not None:
-            raise InputError("given is of a new task, so task must not be named with it")
-        rows = asked_rows(self.design, new, task, rewards)
-        d = self.stats.dim
-        gram, moment = (
-            own_sums(self.design, given) if given is not None else (np.zeros((d, d)), np.zeros(d))
-        )
+        rows = asked_rows(self.design, new, task, rewards, given)
         used, local = np.unique(rows.task, return_inverse=True)
-        grams = np.concatenate([self.stats.gram, gram[None]])[used]
-        moments = np.concatenate([self.stats.moment, moment[None]])[used]
+        grams = np.concatenate([self.stats.gram, rows.gram])[used]
+        moments = np.concatenate([self.stats.moment, rows.moment])[used]
         weights = rows.weights if rewards else None
         columns = self._mixed(grams, moments, local, rows.features, level, weights)
-        return pd.DataFrame(columns, index=rows.labels)
+        return pd.DataFrame({**columns, "conditional": False}, index=rows.labels)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""

@@ -192,14 +192,3 @@ def _given(design: Design, given: Any) -> dict[str | None, tuple[Array, Array]]:
         a, w = features[own], weights[own]
         found[key] = (a.T @ (a * w[:, None]), a.T @ (w * reward[own]))
     return found
-
-
-def own_sums(design: Design, given: Any) -> tuple[Array, Array]:
-    """Gram and moment of the rows that one new task has of its own."""
-    found = _given(design, given)
-    if len(found) > 1:
-        raise InputError(
-            f"given must have the rows of one new task; its column {design.task!r} names several"
-        )
-    (sums,) = found.values()
-    return sums

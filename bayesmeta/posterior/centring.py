@@ -139,20 +139,23 @@ def taken_off(tree: xr.DataTree) -> dict[str, float]:
 
 
 def centred_in_words(tree: xr.DataTree) -> Advice:
-    """What the prior is about where features were centred, and how to switch it off, in two
-    sentences; nothing where they were not."""
+    """Which features were centred, what of the prior that is about, and how to switch it off;
+    nothing where none were."""
     taken = taken_off(tree)
     if not taken:
         return Advice("")
-    shown = [
-        f"{in_middle(visible(name), 24)} = {mean:.5g}" for name, mean in list(taken.items())[:3]
-    ]
-    more = ", …" if len(taken) > 3 else ""
+    means = list(taken.values())
+    shown = [in_middle(visible(name), 24) for name in list(taken)[:3]]
+    more = f" and {len(taken) - 3} more" if len(taken) > 3 else ""
+    draws = tree["posterior"].to_dataset()
+    own = draws[draws["sd"].dims[-1]].values.astype(str)
+    # with the same slope in all tasks, their spread does not depend on the origin
+    spread = ", its spread and correlations" if set(own) & set(taken) else ""
     return Advice(
-        "centred: the prior is about tasks' levels at {place}, the mean, where correlations with "
-        "slopes are taken to be small; the table is about the features as given, level at 0.\n"
-        "Another origin is another prior, and moves sd[intercept] where the data leave it open; "
-        "for a prior about the features as given: {centre}",
-        place=", ".join(shown) + more,
+        "centred: {features}; the prior takes the intercept{spread} at {mean}, the table at 0; to "
+        "have the prior at 0: {centre}",
+        features=", ".join(shown) + more,
+        spread=spread,
+        mean=f"the mean ({means[0]:.5g})" if len(means) == 1 else "the means",
         centre=Argument("centre=False"),
     )

@@ -165,8 +165,10 @@ def prior_in_words(prior: dict[str, Any], noisy: bool) -> str:
     if prior["type"] == "LKJ":
         said = (
             f"mu ~ N({numbers(prior['mean'])}; sd {numbers(prior['mean_sd'])}), sds of Sigma ~ "
-            f"half-normal({numbers(prior['scale'])}), correlations ~ LKJ({prior['eta']:g})"
+            f"half-normal({numbers(prior['scale'])})"
         )
+        if sum(one is not None for one in np.ravel(prior["scale"])) > 1:
+            said += f", correlations ~ LKJ({prior['eta']:g})"
     else:
         rest = "; ".join(
             f"{key} {numbers(value)}"

@@ -202,3 +202,19 @@ def test_advice_names_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "give --noise-sd" in json.loads(capsys.readouterr().out)["advice"]
     assert run(*command, "--method", "moment") == 2
     assert "give --noise-sd" in capsys.readouterr().err
+
+
+def test_categories_of_a_formula_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Text that looks like a date is coded, too, and said so; numbers are not."""
+    rng = np.random.default_rng(0)
+    days = [f"2024-01-0{1 + i % 3}" for i in range(30)]
+    frame = pd.DataFrame({"t": np.arange(30) // 6, "day": days, "x": rng.standard_normal(30)})
+    frame.assign(y=rng.standard_normal(30)).to_csv(tmp_path / "t.csv", index=False)
+    command = ["fit", str(tmp_path / "t.csv"), "--noise-sd", "1", "--formula"]
+    assert run(*command, "y ~ day + x + (1 | t)") == 0
+    note = "bayesmeta: column 'day' is coded as 3 categories, beside '2024-01-01'\n"
+    assert capsys.readouterr().err == note
+    assert run(*command, "y ~ 0 + day + (0 + day | t)") == 0
+    assert "coded as 3 categories\n" in capsys.readouterr().err

@@ -121,17 +121,31 @@ def test_centring_can_be_switched_off() -> None:
     assert tree["constant_data"].attrs["centred"] == "no"
 
 
-def test_two_lines_say_what_the_prior_is_about() -> None:
-    """Where the means lie, that another origin is another prior, and how to switch it off, in the
-    words of Python and of the command; nothing where nothing was centred."""
+def told(varying: list[str], taken: str) -> str:
+    """What is said of draws of tasks that differ in ``varying``."""
     import xarray as xr
 
-    from bayesmeta.commands.table import in_options
     from bayesmeta.posterior.centring import centred_in_words
 
-    told = centred_in_words(xr.DataTree(xr.Dataset(attrs={"centred": '{"Days": 4.5}'})))
-    first, second = told.split("\n")
-    assert "levels at Days = 4.5" in first and "features as given" in first
-    assert "moves sd[intercept]" in second and second.endswith("centre=False")
-    assert in_options(told).endswith("--no-centre")
-    assert centred_in_words(xr.DataTree(xr.Dataset(attrs={"centred": "no"}))) == ""
+    sd = xr.DataArray(np.ones((1, 2, len(varying))), dims=["chain", "draw", "varying"])
+    posterior = sd.assign_coords(varying=varying).to_dataset(name="sd")
+    tree = xr.DataTree.from_dict({"posterior": posterior})
+    tree.attrs["centred"] = taken
+    return centred_in_words(tree)
+
+
+def test_a_line_says_what_the_prior_is_about() -> None:
+    """Which features were centred, and how to switch it off, in the words of Python and of the
+    command; spread and correlations where slopes differ; nothing where nothing was centred."""
+    from bayesmeta.commands.table import in_options
+
+    said = told(["intercept", "Days"], '{"Days": 4.5}')
+    assert (
+        "Days; the prior takes the intercept, its spread and correlations at the mean (4.5" in said
+    )
+    assert "\n" not in said and said.endswith("centre=False")
+    assert in_options(said).endswith("--no-centre")
+    alone = told(["intercept"], '{"age": 11.0, "age:Sex[T.Male]": 6.5}')
+    assert alone.startswith("centred: age, age:Sex[T.Male]; the prior takes the intercept at the")
+    assert "correlation" not in alone and "6.5" not in alone
+    assert told(["intercept"], "no") == ""

@@ -22,6 +22,8 @@ TITLE, LABEL, SMALL = 11.0, 9.5, 8.0
 """Sizes of type: titles of panels; labels and notes; ticks with long names."""
 LINE, THIN, MARKER = 1.6, 0.7, 4.5
 """Widths of lines and leaders, and size of markers, in points."""
+APART = "    "
+"""Between the parts of a line of a note, which may be broken there."""
 DPI = 110
 """Resolution of the figures that are kept."""
 
@@ -106,8 +108,46 @@ def clean(axes: Axes, title: str = "", grid: str = "both") -> None:
 
 
 def note_below(figure: Figure, text: str) -> None:
-    """A note under all panels."""
-    figure.supxlabel(text, fontsize=LABEL, color=NOTE)
+    """A note under all panels, in lines no wider than the figure."""
+    room = 72 * figure.get_figwidth() - 4 * LABEL
+    lines = [part for line in text.split("\n") for part in wrapped(line, room)]
+    figure.supxlabel("\n".join(lines), fontsize=LABEL, color=NOTE)
+
+
+def wrapped(line: str, room: float) -> list[str]:
+    """Lines of at most ``room`` points in the size of notes: broken where ``APART`` stands, and
+    within a part only where it has no room by itself, then into lines of about one width."""
+    parts = line.split(APART)
+    if len(parts) > 1:
+        whole = [one for part in parts for one in wrapped(part, room)]
+        return _packed(whole, APART, room)
+    words = line.split(" ")
+    lines = _packed(words, " ", room)
+    if len(lines) > 1:
+        for share in np.linspace(0.5, 1.0, 26):
+            even = _packed(words, " ", share * room)
+            if len(even) == len(lines) and max(map(_points, even)) <= room:
+                return even
+    return lines
+
+
+def _packed(parts: Sequence[str], between: str, room: float) -> list[str]:
+    """Parts in as few lines as have room for them, in their order."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        longer = lines[-1] + between + part
+        if _points(longer) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
+
+
+def _points(text: str) -> float:
+    """The width of a line in the size of notes."""
+    from matplotlib.textpath import TextPath
+
+    return float(TextPath((0, 0), text, size=LABEL).get_extents().width) if text.strip() else 0.0
 
 
 def shortened(text: str, most: int) -> str:

@@ -13,6 +13,7 @@ from bayesmeta.estimators.moments import least_squares
 from bayesmeta.fitted.tables import percent
 from bayesmeta.report.console import same_in_words
 from bayesmeta.report.figures.style import (
+    APART,
     BLUE,
     INK,
     MARKER,
@@ -34,7 +35,9 @@ if TYPE_CHECKING:
 
 SHOWN = 60
 """Tasks in a figure of tasks at most."""
-CONDITIONAL = "* dashed bars are conditional on a covariance that is singular or not determined"
+FLAT = 1e-6
+"""Part of a panel's width below which its band does not show."""
+CONDITIONAL = "dashed bars: conditional on a covariance that is singular or not determined"
 """Below a figure with such bars."""
 
 
@@ -51,6 +54,22 @@ class Forest(NamedTuple):
     own: Array
     centre: Array
     band: Array
+
+    def says(self, line: str, band: str) -> str:
+        """What the line is, and the band where a panel shows one."""
+        ends = np.concatenate([self.low, self.high, self.band])
+        wide = np.diff(self.band, axis=0) > FLAT * (ends.max(axis=0) - ends.min(axis=0))
+        if wide.any():
+            return f"line and band: {line}, and {band}"
+        return f"line: {line}, from which tasks are not found to differ"
+
+    def circles(self) -> str:
+        """What the open circles are; nothing where there are none."""
+        found = np.isfinite(self.own)
+        if not found.any():
+            return ""
+        where = "" if found.all() else ", where it has one"
+        return f"open circle: the task's own least squares{where}"
 
     def among(self, features: NDArray[np.bool_]) -> Forest:
         """The same for some features."""
@@ -80,13 +99,15 @@ def figure_fit(fitted: FittedPrior, sort: str | None = None) -> Figure:
     order = evenly(mean[:, vary][:, by])
     mean, half, own = mean[order], half[order], least_squares(stats, undetermined="nan")[order]
     band = np.stack([centre - spread, centre + spread])
+    shown = Forest(mean, mean - half, mean + half, own, centre, band).among(vary)
     return forest(
         names[vary].tolist(),
         [stats.task_labels[j] for j in order],
-        Forest(mean, mean - half, mean + half, own, centre, band).among(vary),
+        shown,
         len(stats),
         f"dot and bar: shrunken estimate, {level} interval",
-        f"line and band: prior mean, and where {level} of tasks lie\n"
+        shown.says("prior mean", f"where {level} of tasks lie")
+        + "\n"
         + (CONDITIONAL if fitted.conditional else "(bars as if the covariance were known)")
         + _same(names[~vary].tolist()),
         by,
@@ -96,7 +117,7 @@ def figure_fit(fitted: FittedPrior, sort: str | None = None) -> Figure:
 
 def _same(features: Sequence[Hashable]) -> str:
     """A line on features without a panel; nothing where all have one."""
-    said = same_in_words(features).replace("columns", "panels").replace("$", r"\$")
+    said = same_in_words(features).replace("among these columns", "shown").replace("$", r"\$")
     return f"\n{said}" if said else ""
 
 
@@ -140,14 +161,16 @@ def figure_tasks(tree: xr.DataTree, draws: int = 1000, level: float = 0.95) -> F
     )  # of one more task, each coefficient by itself
     band = np.quantile(new, ends, axis=0)
     names = data["feature"].values
+    shown = Forest(theta.mean(axis=0), low, high, own, mu.mean(axis=0), band).among(vary)
     return forest(
         names[vary].tolist(),
         data["task"].values.tolist(),
-        Forest(theta.mean(axis=0), low, high, own, mu.mean(axis=0), band).among(vary),
+        shown,
         n,
         f"dot and bar: posterior mean, {percent(level)} interval",
-        f"line and band: mean of tasks, and where one more lies with probability {percent(level)}\n"
-        "(the doubt about the prior included)" + _same(names[~vary].tolist()),
+        shown.says("mean of tasks", f"where one more lies with probability {percent(level)}")
+        + "\n(the doubt about the prior included)"
+        + _same(names[~vary].tolist()),
     )
 
 
@@ -186,10 +209,9 @@ def forest(
         few_ticks(axes)
         clean(axes, shortened(str(features[i]), 36), grid="x")
     panels[0].set_yticks(rows, [shortened(str(label), 40) for label in tasks], fontsize=SMALL)
-    last = shortened(str(features[by]), 36)
-    some = f"task ({len(rows)} of {total}, evenly by rank in {last})"
+    some = f"task ({len(rows)} of {total}, evenly by rank)"
     panels[0].set_ylabel("task" if total == len(rows) else some)
     panels[0].set_ylim(-0.8, len(rows) - 0.2)
-    between = "    " if d > 1 else "\n"
-    note_below(figure, f"{dots}{between}open circle: the task's own least squares\n{band}")
+    order = f"tasks in the order of {shortened(str(features[by]), 36)}"
+    note_below(figure, APART.join(filter(None, (dots, shown.circles(), order))) + f"\n{band}")
     return figure
