@@ -49,6 +49,9 @@ STOCHASTIC = (
     "models/prior-draws",
     "calibration/size",
     "calibration/harness",
+    "lab/known-coverage",
+    "lab/next-task",
+    "lab/bias",
 )
 
 

@@ -190,7 +190,8 @@ def _of_users(found: object, asked: Asked) -> Answer:
     """What a user's function returned."""
     own = None
     if isinstance(found, EstimateWithIntervals):
-        found, own = found.estimate, found.intervals
+        own = found.intervals
+        found = found.estimate
         if not callable(own):
             raise TypeError("intervals must be a function of a level")
     if isinstance(found, GaussianPrior):

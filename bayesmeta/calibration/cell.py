@@ -50,9 +50,7 @@ def replicate(settings: dict[str, Any], seed: int, lab: Lab) -> xr.Dataset:
     answers = {name: _tried(one, asked) for name, one in lab.estimators.items()}
     levels = np.array(lab.levels)
     about = {
-        name: _judged(found, asked, levels)
-        if isinstance(found, Answer)
-        else _nothing(asked, levels)
+        name: _nothing(asked, levels) | _judged(found, asked, levels)
         for name, found in answers.items()
     }
     for name, kind in lab.judges.values():
@@ -125,14 +123,16 @@ def _tried(estimator: Estimator, asked: Asked) -> Answer | str:
         return one_line(error)
 
 
-def _judged(answer: Answer, asked: Asked, levels: Array) -> dict[str, Any]:
-    """Estimates, and all that does not depend on the kind of intervals."""
+def _judged(answer: Answer | str, asked: Asked, levels: Array) -> dict[str, Any]:
+    """Estimates, and all that does not depend on the kind of intervals; nothing of a failure."""
+    if isinstance(answer, str):
+        return {}
     vary = list(asked.quantities.vary)
     cov = answer.prior.cov[np.ix_(vary, vary)]
     true = asked.data.prior.cov[np.ix_(vary, vary)]
     apart = np.linalg.eigvalsh(cov - true)
     lowest = float(np.linalg.eigvalsh(unit_diagonal(cov))[0])
-    found = _nothing(asked, levels) | {
+    found: dict[str, Any] = {
         "estimate": answer.values,
         "error": answer.errors,
         "cov_error": float(np.abs(apart).max()),

@@ -46,13 +46,14 @@ def measures(lab: xr.Dataset) -> xr.Dataset:
             by level, of the intervals there are (their share is ``available``); ``coverage_low``
             and ``coverage_high`` are an exact 95% binomial interval of the coverage
         next_coverage, next_width, log_score, energy_score
-            of the next task's theta; the coverage is of ellipsoids, by level
+            of the next task's theta, where the estimate is a prior (``next_available`` is the
+            share where it is); the coverage is of ellipsoids, by level
         cov_error
             the operator norm of the error of Sigma
         failed, not_positive_definite, singular, dominates
             shares: of all replications, and of those with an estimate
         replications
-            how many had an estimate
+            how many had an estimate, of ``drawn``
 
     Examples
     --------
@@ -73,6 +74,7 @@ def measures(lab: xr.Dataset) -> xr.Dataset:
     for name in MEANS:
         content |= _mean(name, lab[name])
     content["replications"] = (lab.failed == 0).sum(OVER)
+    content["drawn"] = xr.DataArray(lab.sizes[OVER])
     return xr.Dataset(content).assign_attrs(problems=lab.attrs.get("problems", "{}"))
 
 
@@ -86,7 +88,8 @@ def _of_estimates(lab: xr.Dataset) -> dict[str, xr.DataArray]:
     empirical = gap.where(n > 1).std(OVER, ddof=1)
     variance = lab.error**2
     claimed = np.sqrt(variance.mean(OVER))
-    ratio = claimed / empirical
+    # of the same replications: those that claim an error
+    ratio = claimed / gap.where(lab.error.notnull()).std(OVER, ddof=1)
     m = lab.error.notnull().sum(OVER)
     claimed_error = variance.std(OVER) / np.sqrt(m) / (2 * claimed)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -114,8 +117,8 @@ def _of_intervals(lab: xr.Dataset) -> dict[str, xr.DataArray]:
     share = covered / n.where(n > 0)
     tail = (1 - SURE) / 2
     # Clopper and Pearson (1934)
-    low = xr.where(covered > 0, beta.ppf(tail, covered, n - covered + 1), 0.0)
-    high = xr.where(covered < n, beta.ppf(1 - tail, covered + 1, n - covered), 1.0)
+    low = covered.copy(data=beta.ppf(tail, covered, n - covered + 1)).where(covered > 0, 0.0)
+    high = covered.copy(data=beta.ppf(1 - tail, covered + 1, n - covered)).where(covered < n, 1.0)
     width = lab.high - lab.low
     score = xr.apply_ufunc(interval_score, lab.low, lab.high, lab.truth, lab.level)
     found = {
@@ -130,7 +133,8 @@ def _of_intervals(lab: xr.Dataset) -> dict[str, xr.DataArray]:
 
 def _of_next(lab: xr.Dataset) -> dict[str, xr.DataArray]:
     """Shares of several next tasks in one replication go together, so no binomial interval."""
-    return _mean("next_coverage", lab.inside)
+    there = lab.log_score.notnull().sum(OVER) / lab.sizes[OVER]
+    return _mean("next_coverage", lab.inside) | {"next_available": there}
 
 
 def _mean(name: str, values: xr.DataArray) -> dict[str, xr.DataArray]:

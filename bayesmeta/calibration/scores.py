@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Array
+from bayesmeta.gaussian import lower_root
 
-PAIRS = 200
+PAIRS = 100
 """Draws that an energy score is computed from."""
 
 
@@ -75,9 +76,9 @@ def judged(forecast: Forecast, theta: Array, levels: Array, normals: Array) -> N
     try:
         roots, root = np.linalg.cholesky(covs), np.linalg.cholesky(cov)
     except np.linalg.LinAlgError:  # a singular law has no density: the worst of scores
-        return NextTask(
-            np.zeros(len(levels)), np.zeros(len(levels)), pit, 1.0, np.inf, float("nan")
-        )
+        draws = centre + normals[:PAIRS] @ lower_root(cov).T
+        nothing, energy = np.zeros(len(levels)), float(energy_score(draws, theta).mean())
+        return NextTask(nothing, nothing, pit, 1.0, np.inf, energy)
     which = np.arange(len(normals)) % s
     draws = means[which] + np.einsum("mij,mj->mi", roots[which], normals)
     distance = (np.linalg.solve(root, (theta - centre).T) ** 2).sum(axis=0)

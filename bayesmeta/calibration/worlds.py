@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import Exploration, first_steps
@@ -79,9 +80,8 @@ class Simulated:
         else:
             row = self.how
         if not self.halved:
-            return Data(
-                statistics_of(family, row, tasks, seed, opening=opening), prior, noise, None
-            )
+            stats = statistics_of(family, row, tasks, seed, opening=opening)
+            return Data(stats, prior, noise, None)
         steps = list(steps_of(family, row, tasks, seed, opening=opening))
         whole, even, odd = (
             _sums([(actions[part], rewards[part]) for actions, rewards in steps])
@@ -216,7 +216,7 @@ def _sums(steps: list[tuple[Array, Array]]) -> TaskStatistics:
     )
 
 
-def _chosen(stats: TaskStatistics, places: Array) -> TaskStatistics:
+def _chosen(stats: TaskStatistics, places: NDArray[np.int64]) -> TaskStatistics:
     """Some tasks, perhaps more than once; without labels, which would not be unique."""
     count, energy, logs = (
         None if one is None else one[places]
