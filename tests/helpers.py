@@ -52,6 +52,7 @@ STOCHASTIC = (
     "lab/known-coverage",
     "lab/next-task",
     "lab/bias",
+    "lab/monte-carlo-error",
 )
 
 
