@@ -49,6 +49,7 @@ _load, __dir__, __all__ = exports(
         "calibration.answers": ("EstimateWithIntervals",),
         "calibration.lab": ("calibrate",),
         "calibration.measures": ("measures",),
+        "report.figures.lab": ("plot_coverage",),
         "runner.study": ("Study", "grid"),
         "runner.run": ("run_study", "study_status"),
         "runner.collect": ("collect",),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesmeta.calibration.scores import interval_score
+from bayesmeta.calibration.shares import exact_interval
 from bayesmeta.checks import InputError, of_type
 
 if TYPE_CHECKING:
@@ -109,16 +110,12 @@ def _of_estimates(lab: xr.Dataset) -> dict[str, xr.DataArray]:
 
 def _of_intervals(lab: xr.Dataset) -> dict[str, xr.DataArray]:
     import xarray as xr
-    from scipy.stats import beta
 
     there = lab.low.notnull() & lab.high.notnull()
     covered = (there & (lab.low <= lab.truth) & (lab.truth <= lab.high)).sum(OVER)
     n = there.sum(OVER)
     share = covered / n.where(n > 0)
-    tail = (1 - SURE) / 2
-    # Clopper and Pearson (1934)
-    low = covered.copy(data=beta.ppf(tail, covered, n - covered + 1)).where(covered > 0, 0.0)
-    high = covered.copy(data=beta.ppf(1 - tail, covered + 1, n - covered)).where(covered < n, 1.0)
+    low, high = (covered.copy(data=end) for end in exact_interval(covered.values, n.values, SURE))
     width = lab.high - lab.low
     score = xr.apply_ufunc(interval_score, lab.low, lab.high, lab.truth, lab.level)
     found = {

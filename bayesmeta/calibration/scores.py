@@ -62,8 +62,7 @@ def judged(forecast: Forecast, theta: Array, levels: Array, normals: Array) -> N
     The ellipsoid of a Gaussian is the usual one; that of a mixture has its mean and covariance and
     holds ``level`` of the mixture's draws.
     """
-    from scipy.special import logsumexp, ndtr
-    from scipy.stats import chi2
+    from scipy.special import chdtr, chdtri, ndtr
 
     means, covs = forecast
     s, d = means.shape
@@ -83,7 +82,7 @@ def judged(forecast: Forecast, theta: Array, levels: Array, normals: Array) -> N
     draws = means[which] + np.einsum("mij,mj->mi", roots[which], normals)
     distance = (np.linalg.solve(root, (theta - centre).T) ** 2).sum(axis=0)
     if s == 1:
-        far, pit_distance = chi2.ppf(levels, d), float(chi2.cdf(distance[0], d))
+        far, pit_distance = chdtri(d, 1 - levels), float(chdtr(d, distance[0]))
     else:
         own = (np.linalg.solve(root, (draws - centre).T) ** 2).sum(axis=0)
         far, pit_distance = np.quantile(own, levels), float((own <= distance[0]).mean())
@@ -96,6 +95,6 @@ def judged(forecast: Forecast, theta: Array, levels: Array, normals: Array) -> N
         2 * np.sqrt(far) * size,
         pit,
         pit_distance,
-        float(-(logsumexp(logs, axis=1) - np.log(s)).mean()),
+        float(np.log(s) - np.logaddexp.reduce(logs, axis=1).mean()),
         float(energy_score(draws[:PAIRS], theta).mean()),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bayesmeta.calibration.shares import exact_interval
 from bayesmeta.checks import Array
 
 if TYPE_CHECKING:
@@ -59,13 +60,9 @@ def _calibrated(at: xr.Dataset, kind: str, level: float) -> list[str]:
 
 def _exact(own: xr.Dataset) -> tuple[Array, Array]:
     """Clopper and Pearson's intervals, the quantities sharing what they may miss."""
-    from scipy.stats import beta
-
     n = np.round(own.available.values * float(own.drawn))
     k = np.round(np.nan_to_num(own.coverage.values) * n)
-    tail = (1 - SURE) / 2 / len(n)
-    low, high = beta.ppf(tail, k, n - k + 1), beta.ppf(1 - tail, k + 1, n - k)
-    return np.where(k > 0, low, 0.0), np.where(k < n, high, 1.0)
+    return exact_interval(k, n, 1 - (1 - SURE) / len(n))
 
 
 def _normal(own: xr.Dataset) -> tuple[Array, Array]:

@@ -26,6 +26,7 @@ def lab() -> xr.Dataset:
     return bm.calibrate(FAMILY, tasks=20, estimators=estimators, replications=400, jobs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "factor"), [("known", 1.0), ("halved", 0.5)])
 def test_known_coverage_of_the_mean(lab: xr.Dataset, name: str, factor: float) -> None:
     """Null: generalised least squares with the true Sigma covers mu with exactly the level, its
@@ -38,12 +39,14 @@ def test_known_coverage_of_the_mean(lab: xr.Dataset, name: str, factor: float) -
             assert binomtest(int(count), 400, chance).pvalue > size("lab/known-coverage") / 16
 
 
+@pytest.mark.slow
 def test_wrong_intervals_are_called_wrong(lab: xr.Dataset) -> None:
     """The exact interval of the halved ones' coverage excludes the level, at all levels."""
     found = bm.measures(lab).sel(estimator="halved", tasks=20, quantity=MEANS)
     assert (found.coverage_high < found.level).all()
 
 
+@pytest.mark.slow
 def test_the_truth_forecasts_the_next_task(lab: xr.Dataset) -> None:
     """Null: ellipsoids of the true prior hold the next theta with their level; the PIT of its
     first one is uniform. No estimate has a better log or energy score than the truth on average."""
@@ -60,6 +63,7 @@ def test_the_truth_forecasts_the_next_task(lab: xr.Dataset) -> None:
         assert found[score].sel(estimator="moment") > found[score].sel(estimator="truthful")
 
 
+@pytest.mark.slow
 def test_claimed_errors_and_bias_of_the_planted(lab: xr.Dataset) -> None:
     """Null: the mean of generalised least squares has no bias and the error it states."""
     found = bm.measures(lab).sel(estimator="known", tasks=20, quantity=MEANS)
@@ -68,6 +72,7 @@ def test_claimed_errors_and_bias_of_the_planted(lab: xr.Dataset) -> None:
     assert (abs(found.se_ratio - 1) / found.se_ratio_error < limit).all()
 
 
+@pytest.mark.slow
 def test_monte_carlo_errors_are_the_spread_of_repeated_labs(lab: xr.Dataset) -> None:
     """Null: over 20 labs of 20 replications, bias and width spread as their errors say, so that
     sums of squared standard scores are chi-squared. Two quantities of two estimators, two measures.
@@ -108,6 +113,7 @@ def test_failures_are_counted_and_shown() -> None:
     assert (found.available.sel(estimator="wrong_intervals") == 0).all()
 
 
+@pytest.mark.slow
 def test_measures_by_hand(lab: xr.Dataset) -> None:
     """Bias, errors, coverage and scores as their formulas say, of one estimator."""
     found = bm.measures(lab).sel(estimator="moment", tasks=20, quantity="sd[x1]")
@@ -186,6 +192,7 @@ def test_tables_that_determine_nothing() -> None:
         bm.calibrate(two, explore="KTS", jobs=1)
 
 
+@pytest.mark.slow
 def test_a_table_of_ones_own() -> None:
     """Designs are kept, labels too; other numbers of tasks are drawn from them; moments have no
     intervals of correlations, and the noise is a quantity."""
@@ -202,6 +209,7 @@ def test_a_table_of_ones_own() -> None:
     assert (found.available.sel(quantity="corr[Days, intercept]", estimator="moment") == 0).all()
 
 
+@pytest.mark.slow
 def test_other_data_and_intervals() -> None:
     """All steps of an agent, split halves, profile and bootstrap, a wrong noise: all have answers,
     under labels that tell kinds of intervals apart."""
@@ -235,6 +243,7 @@ def test_the_posterior_and_a_prior_over_priors() -> None:
     assert (lab.failed == 0).all()
 
 
+@pytest.mark.slow
 def test_same_seed_same_bits(tmp_path: Path) -> None:
     """On 1 and 2 processes, and stopped and resumed."""
 
