@@ -53,6 +53,7 @@ STOCHASTIC = (
     "lab/next-task",
     "lab/bias",
     "lab/monte-carlo-error",
+    "lab/explored-at-once",
 )
 
 

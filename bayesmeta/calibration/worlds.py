@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from bayesmeta.kernels.codes import Rule
 from bayesmeta.posterior.priors import LKJ, InverseWishart, KnownCovariance, Prior
 from bayesmeta.simulation.played import statistics_of, steps_of
 from bayesmeta.statistics import TaskStatistics
-from bayesmeta.streams import stream
+from bayesmeta.streams import ENVIRONMENT, stream
 
 PRIORS = (LKJ, InverseWishart, KnownCovariance)
 """Priors over priors."""
@@ -73,6 +73,11 @@ class Simulated:
         if not isinstance(self.truth.prior, GaussianPrior):
             bounds = self.family.told()
         family = replace(self.family, prior=prior, noise_sd=noise, bounds=bounds)
+        anew = getattr(family.actions, "redraw", "") == "step"
+        if isinstance(self.how, Exploration) and self.how.rule is Rule.FIRST_STEPS and anew:
+            tau = self.how.plan(family.setting(tasks)).tau
+            steps = explored_at_once(family, tau, tasks, stream(seed, ENVIRONMENT))
+            return Data(_sums(*steps), prior, noise, self._halves(*steps))
         opening = isinstance(self.how, Exploration)
         if isinstance(self.how, Exploration):
             row = replace(ROSTER["UKTS"], exploration=self.how)
@@ -82,12 +87,19 @@ class Simulated:
         if not self.halved:
             stats = statistics_of(family, row, tasks, seed, opening=opening)
             return Data(stats, prior, noise, None)
-        steps = list(steps_of(family, row, tasks, seed, opening=opening))
-        whole, even, odd = (
-            _sums([(actions[part], rewards[part]) for actions, rewards in steps])
-            for part in (slice(None), slice(0, None, 2), slice(1, None, 2))
-        )
-        return Data(whole, prior, noise, (even, odd))
+        played = list(steps_of(family, row, tasks, seed, opening=opening))
+        steps = _padded(played)
+        stats = _sums(*steps, np.array([len(rewards) for _, rewards in played]))
+        return Data(stats, prior, noise, self._halves(*steps))
+
+    def _halves(
+        self, actions: Array, rewards: Array
+    ) -> tuple[TaskStatistics, TaskStatistics] | None:
+        """Of every other step, for ``split``, which needs no counts."""
+        if not self.halved:
+            return None
+        even, odd = (_sums(actions[:, k::2], rewards[:, k::2]) for k in (0, 1))
+        return even, odd
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,24 +207,50 @@ def _checked_truth(truth: object, dim: int) -> GaussianPrior | Prior:
     return prior
 
 
+def explored_at_once(
+    family: TaskFamily, tau: int, tasks: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Actions (tasks, tau, d) and rewards of exploration where sets are drawn anew at every step:
+    a uniform choice from independent draws of a law is a draw of the law, so no set is drawn."""
+    theta = family.prior.sample(rng, tasks)
+    law: Any = family.actions
+    actions = law.points(rng, tasks * tau).reshape(tasks, tau, family.dim)
+    noise = family.noise_sd * rng.standard_normal((tasks, tau))
+    return actions, (actions @ theta[:, :, None])[..., 0] + noise
+
+
 def _explored_only(family: TaskFamily, how: Exploration, tasks: int) -> TaskFamily:
     """A family in which exploration steps have the same law and less is drawn for them: no step
     after a fixed number of them, one action on offer where sets are drawn anew at every step."""
-    actions = family.actions
+    actions: Any = family.actions
     if getattr(actions, "redraw", "") == "step":
-        actions = replace(actions, count=1)  # type: ignore[type-var]
+        actions = replace(actions, count=1)
     horizon = family.horizon
     if how.rule is Rule.FIRST_STEPS:
         horizon = how.plan(family.setting(tasks)).tau
     return replace(family, actions=actions, horizon=max(horizon, 1))
 
 
-def _sums(steps: list[tuple[Array, Array]]) -> TaskStatistics:
-    return TaskStatistics(
-        np.array([a.T @ a for a, _ in steps]),
-        np.array([a.T @ x for a, x in steps]),
-        np.array([float(len(x)) for _, x in steps]),
-        np.array([float(x @ x) for _, x in steps]),
+def _padded(played: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Steps of tasks of different lengths in one array, zeros after their ends."""
+    longest = max(len(rewards) for _, rewards in played)
+    actions = np.zeros((len(played), longest, played[0][0].shape[1]))
+    rewards = np.zeros((len(played), longest))
+    for j, (one, own) in enumerate(played):
+        actions[j, : len(own)], rewards[j, : len(own)] = one, own
+    return actions, rewards
+
+
+def _sums(actions: Array, rewards: Array, count: NDArray[np.int64] | None = None) -> TaskStatistics:
+    """Statistics of steps; ``count`` where tasks differ in length."""
+    across = actions.transpose(0, 2, 1)
+    gram = across @ actions
+    steps = np.full(len(actions), actions.shape[1]) if count is None else count
+    return TaskStatistics.trusted(
+        (gram + gram.transpose(0, 2, 1)) / 2,
+        (across @ rewards[:, :, None])[..., 0],
+        steps.astype(float),
+        (rewards**2).sum(axis=1),
     )
 
 

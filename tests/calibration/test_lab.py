@@ -135,6 +135,30 @@ def test_measures_by_hand(lab: xr.Dataset) -> None:
     assert at.available == pytest.approx(there.mean())
 
 
+def test_exploration_drawn_at_once_has_the_law_of_played_steps() -> None:
+    """Null: statistics of exploration steps drawn at once have the law of those that an agent plays
+    from sets of five. Two-sample Kolmogorov-Smirnov tests of three sums."""
+    from dataclasses import replace
+
+    from scipy.stats import ks_2samp
+
+    from bayesmeta.calibration.worlds import _sums, explored_at_once
+    from bayesmeta.simulation.played import statistics_of
+
+    row = replace(bm.ROSTER["UKTS"], exploration=bm.agents.first_steps(12))
+    played = statistics_of(FAMILY, row, 600, 3, opening=True)
+    drawn = _sums(*explored_at_once(FAMILY, 12, 600, np.random.default_rng(4)))
+    for value in (
+        lambda one: one.gram[:, 0, 0],
+        lambda one: one.gram[:, 0, 1],
+        lambda one: one.moment[:, 1],
+        lambda one: one.energy,
+    ):
+        chance = ks_2samp(value(played), value(drawn)).pvalue
+        assert chance > size("lab/explored-at-once") / 4
+    np.testing.assert_array_equal(drawn.count, played.count)
+
+
 def test_operator_norm_and_dominance() -> None:
     """Of a widened covariance: its error is the widening's, and it dominates."""
     names = ["moment", "moment-widened", "moment-widened(10)"]
