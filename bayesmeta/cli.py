@@ -98,13 +98,22 @@ def _end(codes: list[int]) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from bayesmeta.commands import agents, check, fit, reproduce, sample, study, theory
+    from bayesmeta.commands import (
+        agents,
+        calibrate,
+        check,
+        fit,
+        reproduce,
+        sample,
+        study,
+        theory,
+    )
     from bayesmeta.commands.parsing import Parser
 
     parser = Parser(prog="bayesmeta", description="Metalearning linear bandits by prior update.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for command in (reproduce, study, fit, sample, check, theory, agents):
+    for command in (reproduce, study, fit, sample, calibrate, check, theory, agents):
         command.add(commands)
     return parser
 

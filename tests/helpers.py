@@ -49,6 +49,11 @@ STOCHASTIC = (
     "models/prior-draws",
     "calibration/size",
     "calibration/harness",
+    "lab/known-coverage",
+    "lab/next-task",
+    "lab/bias",
+    "lab/monte-carlo-error",
+    "lab/explored-at-once",
 )
 
 

@@ -53,11 +53,12 @@ LEVEL = 0.95
 """Of intervals, unless another is asked for."""
 
 
-def add_data_options(parser: argparse.ArgumentParser) -> None:
+def add_data_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """The table, which of its columns are what, and how it is read."""
     parser.add_argument(
         "file",
         type=Path,
+        nargs=None if required else "?",
         metavar="FILE",
         help=f"CSV or Parquet, with a header; or a data set of the package: {', '.join(DATA_SETS)}",
     )

@@ -1,0 +1,26 @@
+"""Shares of replications, with exact intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bayesmeta.checks import Array
+
+
+def exact_interval(count: Array, of: Array, sure: float) -> tuple[Array, Array]:
+    """Clopper and Pearson (1934): where a share is, with probability ``sure`` at least.
+
+    Examples
+    --------
+    >>> low, high = exact_interval(np.array([95]), np.array([100]), 0.95)
+    >>> low.round(3), high.round(3)
+    (array([0.887]), array([0.984]))
+    """
+    from scipy.special import betaincinv
+
+    count, of = np.asarray(count, dtype=float), np.asarray(of, dtype=float)
+    tail = (1 - sure) / 2
+    with np.errstate(invalid="ignore"):
+        low = betaincinv(count, of - count + 1, tail)
+        high = betaincinv(count + 1, of - count, 1 - tail)
+    return np.where(count > 0, low, 0.0), np.where(count < of, high, 1.0)
