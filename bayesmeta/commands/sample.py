@@ -190,7 +190,7 @@ def _sample(options: argparse.Namespace) -> int:
         files = _files(tree, places, level)
         if new is not None:
             fitted = FittedPosterior(design, tree, level)
-            how = {"rewards": options.with_noise, "random_seed": options.random_seed}
+            how = {"rewards": options.with_noise}
             files[new.place] = predicted(new, lambda rows: fitted.predict(rows, **how))
     write_and_say(files, text)
     return 0 if tree.attrs["trusted"] else 1

@@ -237,12 +237,12 @@ def test_draws_are_those_of_the_posterior_by_quadrature() -> None:
 def test_a_second_fit_compiles_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Other data and another prior of the same kind: the compiled model serves them, too."""
     stats, prior = one_dimensional()
-    first = bm.sample_posterior(stats, 0.5, prior=prior, draws=600, tune=300, random_seed=1)
+    first = bm.sample_posterior(stats, 0.5, prior=prior, draws=1000, tune=300, random_seed=1)
     monkeypatch.setattr("bayesmeta.posterior.compiled.compile_model", None)
     half = bm.TaskStatistics(stats.gram[:8], stats.moment[:8] + 1.0)
-    second = bm.sample_posterior(half, 0.7, draws=600, tune=300, random_seed=1)
+    second = bm.sample_posterior(half, 0.7, draws=1000, tune=300, random_seed=1)
     assert float(second["posterior"]["mu"].mean()) > float(first["posterior"]["mu"].mean()) + 0.3
-    again = bm.sample_posterior(stats, 0.5, prior=prior, draws=600, tune=300, random_seed=1)
+    again = bm.sample_posterior(stats, 0.5, prior=prior, draws=1000, tune=300, random_seed=1)
     np.testing.assert_array_equal(again["posterior"]["mu"], first["posterior"]["mu"])
 
 
