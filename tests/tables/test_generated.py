@@ -193,7 +193,9 @@ def check_answer(found: dict[str, Any], frame: pd.DataFrame, arguments: list[str
             columns[f"f[T.{level}]"] = (frame["f"] == level).astype(float).where(known)
     used = pd.DataFrame({name: columns[name] for name in found["features"]})
     used = used.assign(y=frame["y"], g=frame["g"], w=frame["w"]).dropna()
-    variance = np.full(len(used), found["noise_sd"] ** 2)
+    variance = np.full(
+        len(used), (found["noise_sd"] or 1.0) ** 2
+    )  # null: known row by row, in units of 1
     for option, power in (("--noise-var", 1), ("--noise-se", 2), ("--weights", -1)):
         if option in arguments:
             variance = variance * used["w"].to_numpy() ** power
