@@ -82,7 +82,7 @@ def read_new(options: argparse.Namespace, design: Design) -> New | None:
         raise InputError(f"--predictions must be another file than those that are read: {place}")
     columns = design.columns or {}
     words = [name for name, kind in columns.items() if kind is not None]
-    frame = read_table(path, design.task, words, as_written=True)  # as it is written back
+    frame = read_table(path, design.task, words)
     with _about(path):
         if not len(frame):
             raise InputError("there are no rows")

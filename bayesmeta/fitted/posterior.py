@@ -19,7 +19,7 @@ from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.collapsed import Tasks
 from bayesmeta.posterior.centring import centred_in_words
 from bayesmeta.posterior.diagnostics import trustworthy
-from bayesmeta.posterior.predictive import normals_of, overall_sd, spaced
+from bayesmeta.posterior.predictive import normals_of, overall_sd
 from bayesmeta.posterior.tree import read
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.design import Design
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from pandas import DataFrame
 
-MIXED, LEAST = 4_000_000, 100
-"""Rows times drawn priors that are computed at most, the priors evenly spaced; and the fewest."""
+MIXED = 1_000_000
+"""Rows times drawn priors that are computed at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,17 +222,17 @@ class FittedPosterior:
             stats = found.centring.inside(stats)
         none = np.zeros(len(gram))
         found = found._replace(tasks=Tasks(stats.gram, stats.moment, none, none))
-        found = spaced(found, max(MIXED // len(features), LEAST))
-        mean, sd = normals_of(found, task, features)
-        if weights is not None:
-            sd = np.sqrt(sd**2 + found.noise_sds[:, None] ** 2 / weights)
-        low, high = (mixture_quantile(mean, sd, one) for one in ((1 - level) / 2, (1 + level) / 2))
-        return {
-            "mean": mean.mean(axis=0),
-            "sd": overall_sd(mean, sd),
-            "low": low,
-            "high": high,
-        }
+        parts = []
+        step = max(1, MIXED // len(found.means))
+        for first in range(0, len(features), step):
+            here = slice(first, first + step)
+            mean, sd = normals_of(found, task[here], features[here])
+            if weights is not None:
+                sd = np.sqrt(sd**2 + found.noise_sds[:, None] ** 2 / weights[here])
+            ends = [mixture_quantile(mean, sd, one) for one in ((1 - level) / 2, (1 + level) / 2)]
+            parts.append([mean.mean(axis=0), overall_sd(mean, sd), *ends])
+        columns = np.concatenate(parts, axis=1)
+        return dict(zip(("mean", "sd", "low", "high"), columns, strict=True))
 
     def predict(
         self,

@@ -135,8 +135,8 @@ class FittedPrior:
                 "determined, and too short, by bootstrap, too, if less so: ask for a posterior "
                 '(method="posterior")'
             )
-        if self.no_wald:
-            found.append(self.no_wald)
+        if said := self.no_wald:
+            found.append(said)
         if self.estimate.passed_over:
             found.append(
                 f"{self.estimate.passed_over} tasks were passed over, which do not determine all "
@@ -160,10 +160,12 @@ class FittedPrior:
         if not names:
             return ""
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        way = "profile" if self.method in ("ml", "reml") else "bootstrap"
+        likely = self.method in ("ml", "reml")
+        reason = "on the boundary, or with an error larger than itself"
+        way = "profile" if likely else "bootstrap"
         return Advice(
-            "no Wald interval of {names} (on the boundary, or with an error larger than itself): "
-            "use {way}",
+            "no Wald interval of {names} ({reason}): use {way}",
+            reason=reason if likely else "this method states no errors of them",
             names=", ".join(names[:3]) + more,
             way=Argument(f"confint({way!r})"),
         )

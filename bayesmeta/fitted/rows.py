@@ -95,7 +95,9 @@ def asked_rows(
 def _places(design: Design, labels: Sequence[Hashable], what: str) -> NDArray[np.intp]:
     """Where tasks are among those that were fitted, ``NEW`` where they were not: 3 is also 3.0, as
     pandas has it of a column with gaps, and "3", as a file has it."""
-    if any(label is None or label != label for label in labels):
+    import pandas as pd
+
+    if pd.isna(np.array(labels, dtype=object)).any():
         raise InputError(f"{what} has rows without a task; fill the column {design.task!r} in")
     known = design.stats.task_labels
     near: dict[str, int] = {}
@@ -186,9 +188,11 @@ def _given(design: Design, given: Any) -> dict[str | None, tuple[Array, Array]]:
         raise InputError(f"given has no column {design.reward!r}, the reward; add it")
     reward = numbers(frame, design.reward)
     weights = np.ones(len(frame)) if design.weights is None else design.weights(frame)
+    rows: dict[str | None, list[int]] = {}
+    for row, key in enumerate(keys):
+        rows.setdefault(key, []).append(row)
     found = {}
-    for key in dict.fromkeys(keys):
-        own = np.array([one == key for one in keys])
+    for key, own in rows.items():
         a, w = features[own], weights[own]
         found[key] = (a.T @ (a * w[:, None]), a.T @ (w * reward[own]))
     return found

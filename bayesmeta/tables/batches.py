@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesmeta.checks import Advice, InputError
-from bayesmeta.columns import numbers, plain_label, plain_text, row_labels, tasks_of
+from bayesmeta.columns import numbers, plain_label, row_labels, tasks_of
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.categories import Categories, Seen, sort_dictionary
 from bayesmeta.tables.coding import Coder, one_column, stateful
@@ -158,7 +158,7 @@ def from_file(path: Path, task: str) -> Source:
             )
             for batch in scanner.to_batches():
                 if batch.num_rows:
-                    made = _plain(_batch(batch, label), csv)
+                    made = _plain(_batch(batch, label))
                     if csv:
                         _mark_missing(made.frame, task)
                     mark_categories(made.frame, kinds)
@@ -244,14 +244,14 @@ def _batch(batch: Any, task: str | None) -> Batch:
     return Batch(frame, coded.dictionary.to_pandas().to_numpy(), place)
 
 
-def _plain(batch: Batch, csv: bool) -> Batch:
-    """With the labels 308.0 as 308, also those in a CSV file, which are text."""
+def _plain(batch: Batch) -> Batch:
+    """With the labels 308.0 as 308, where they are numbers."""
     import pandas as pd
 
-    if batch.labels is None or not (csv or batch.labels.dtype.kind == "f"):
+    if batch.labels is None or batch.labels.dtype.kind != "f":
         return batch
     texts = batch.labels.tolist()
-    plain = [plain_text(one) if csv else plain_label(one) for one in texts]
+    plain = [plain_label(one) for one in texts]
     if list(map(type, plain)) == list(map(type, texts)) and plain == texts:
         return batch
     place, found = pd.factorize(np.array(plain, dtype=object))  # -1 where there is no label

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesmeta.checks import InputError
-from bayesmeta.columns import plain_text
 from bayesmeta.tables.parquet import read_whole
 
 if TYPE_CHECKING:
@@ -46,20 +45,14 @@ def translated(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read as a table ({text})") from None
 
 
-def read_table(
-    path: Path, task: str, words: Collection[str] = (), *, as_written: bool = False
-) -> DataFrame:
-    """A CSV or Parquet file as a table; the labels of tasks stay text: 01 and 1 are two tasks. So
-    do the columns in ``words``. The label 308.0 is read as 308, unless it shall stay
-    ``as_written``."""
+def read_table(path: Path, task: str, words: Collection[str] = ()) -> DataFrame:
+    """A CSV or Parquet file as a table; the labels of tasks stay text, as they are written: 01 and
+    1 are two tasks. So do the columns in ``words``."""
     with translated(path):
         refuse_devices(path)
         if is_parquet(path):
             return _parquet(path)
-        frame = _csv(path, task, words)
-    if not as_written and list(frame.columns).count(task) == 1:
-        frame[task] = frame[task].map(plain_text)
-    return frame
+        return _csv(path, task, words)
 
 
 def is_parquet(path: Path) -> bool:

@@ -57,18 +57,13 @@ def test_whole_floats_are_labels_of_whole_numbers(
         same(found.predict(new[["Days"]], task=label), expected, rtol=1e-6)
     if kind in ("float", "parquet in batches"):
         assert found.tasks().loc[308].shape == (2, len(fit.tasks().columns))
-    elif kind != "text":
-        assert found.stats.task_labels[0] == "308"
+    else:  # text stays as it is written
+        assert found.stats.task_labels[0] == "308.0"
 
 
-def test_csv_files_with_both_spellings_have_one_task(frame: pd.DataFrame, tmp_path: Path) -> None:
-    """As of two files, one of which had a gap; 01 stays another task than 1."""
-    labels = frame["Subject"].map(str).to_numpy(dtype=object)
-    labels[::2] = [f"{one}.0" for one in labels[::2]]
+def test_other_spellings_in_a_file_are_other_tasks(frame: pd.DataFrame, tmp_path: Path) -> None:
+    """01 is another task than 1."""
     path = tmp_path / "a.csv"
-    frame.assign(Subject=labels).to_csv(path, index=False)
-    for batches in (False, True):
-        assert len(bm.tabulate(path, FORMULA, batches=batches).stats) == 18
     frame.assign(Subject=np.where(np.arange(180) % 2, "01", "1")).to_csv(path, index=False)
     for batches in (False, True):
         assert bm.tabulate(path, FORMULA, batches=batches).stats.task_labels == ["1", "01"]
@@ -135,3 +130,20 @@ def test_given_rows_that_are_no_ones(
         new = new.head(len(asked)).assign(Subject=asked)
     with pytest.raises(bm.InputError, match=words):
         fit.predict(new, given=own)
+
+
+def test_labels_of_a_file_are_never_merged(tmp_path: Path) -> None:
+    """3 and 3.0 are two tasks of a CSV file, as of a table of the same text."""
+    frame = pd.DataFrame({"g": ["3", "3.0", "1.0", "1.1", "2.0", "2.5"] * 4, "y": np.arange(24.0)})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found = [bm.fit(one, "y ~ 1 + (1 | g)") for one in (frame, tmp_path / "t.csv")]
+    assert [len(one.stats) for one in found] == [6, 6]
+    assert set(map(str, found[1].stats.task_labels)) == set(frame["g"])
+
+
+def test_a_gap_among_nullable_labels_is_refused() -> None:
+    """pandas' own missing value, too."""
+    frame = pd.DataFrame({"g": [1, 1, 2, 2, 3, 3], "y": [1.0, 2.0, 4.0, 5.0, 9.0, 7.0]})
+    fit = bm.fit(frame, "y ~ 1 + (1 | g)")
+    with pytest.raises(bm.InputError, match="without a task"):
+        fit.predict(pd.DataFrame({"g": pd.array([1, None], dtype="Int64")}))

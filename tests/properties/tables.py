@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import re
 import tempfile
 from decimal import Decimal
 from pathlib import Path
@@ -380,10 +379,7 @@ def parsed(case: Text) -> tuple[list[Any], list[float], list[list[float]]] | Non
     if any(header.count(name) != 1 for name in used) or any(len(r) > len(header) for r in body):
         return None
     try:
-        # 3.0 is 3, as pandas writes a column of whole numbers with a gap
-        labels = [
-            re.sub(r"^(0|-?[1-9][0-9]*)\.0+$", r"\1", row[header.index("task")]) for row in body
-        ]
+        labels = [row[header.index("task")] for row in body]
         rewards, *columns = ([float(row[header.index(name)]) for row in body] for name in used[1:])
     except (ValueError, IndexError):
         return None
