@@ -106,9 +106,9 @@ def interval(
 ) -> tuple[Array, Array]:
     """Means as they are, sd and noise on the log scale, correlations by Fisher's z; NaN where
     ``lacking`` says so, or an end is beyond all numbers."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    z = float(norm.isf((1 - level) / 2))
+    z = -float(ndtri((1 - level) / 2))
     kinds = np.array([kind for kind, _ in quantities.places])
     own = _own_errors(values, error, quantities)
     positive, between = np.isin(kinds, ("sd", "sigma")), kinds == "corr"
