@@ -142,12 +142,12 @@ def test_exploration_drawn_at_once_has_the_law_of_played_steps() -> None:
 
     from scipy.stats import ks_2samp
 
-    from bayesmeta.calibration.worlds import _sums, explored_at_once
+    from bayesmeta.calibration.steps import explored_at_once, sums_of
     from bayesmeta.simulation.played import statistics_of
 
     row = replace(bm.ROSTER["UKTS"], exploration=bm.agents.first_steps(12))
     played = statistics_of(FAMILY, row, 600, 3, opening=True)
-    drawn = _sums(*explored_at_once(FAMILY, 12, 600, np.random.default_rng(4)))
+    drawn = sums_of(*explored_at_once(FAMILY, 12, 600, np.random.default_rng(4)))
     for value in (
         lambda one: one.gram[:, 0, 0],
         lambda one: one.gram[:, 0, 1],
