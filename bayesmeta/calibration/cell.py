@@ -12,7 +12,7 @@ from bayesmeta.calibration.answers import THIN, Answer, Asked, Estimator, answer
 from bayesmeta.calibration.intervals import RADII, ends
 from bayesmeta.calibration.radii import Radii, radii_of
 from bayesmeta.calibration.regret import mean_regret
-from bayesmeta.calibration.scenarios import Scenarios
+from bayesmeta.calibration.scenarios import Scenarios, Variables
 from bayesmeta.calibration.scores import judged
 from bayesmeta.calibration.worlds import Simulated, World
 from bayesmeta.checks import Array, InputError, unit_diagonal
@@ -62,15 +62,22 @@ DIMS = {
 
 def replicate(settings: dict[str, Any], seed: int, lab: Lab) -> xr.Dataset:
     """One cell of the study: settings are ``tasks`` and ``replication``."""
-    parts = [_in(world, lab, settings["tasks"], seed) for world in lab.scenarios.worlds]
-    return lab.scenarios.stacked(parts)
-
-
-def _in(world: World, lab: Lab, tasks: int, seed: int) -> xr.Dataset:
-    """One replication in one world."""
     import xarray as xr
 
-    asked = _asked(world, lab, tasks, seed)
+    every = [_asked(world, lab, settings["tasks"], seed) for world in lab.scenarios.worlds]
+    quantities = every[0].quantities
+    coords = {
+        "estimator": list(lab.judges),
+        "quantity": quantities.names,
+        "level": list(lab.levels),
+        "varying": [quantities.labels[i] for i in quantities.vary],
+    }
+    found = lab.scenarios.stacked([_compared(asked, lab) for asked in every])
+    return xr.Dataset(found, coords=lab.scenarios.axes | coords)
+
+
+def _compared(asked: Asked, lab: Lab) -> Variables:
+    """All variables of one replication in one world."""
     quantities, data = asked.quantities, asked.data
     rows: dict[str, list[Any]] = {}
     answers = {name: _tried(one, asked) for name, one in lab.estimators.items()}
@@ -79,33 +86,26 @@ def _in(world: World, lab: Lab, tasks: int, seed: int) -> xr.Dataset:
         name: _nothing(asked, levels) | _judged(found, asked, levels)
         for name, found in answers.items()
     }
-    truth: dict[str, Any] = {
-        "truth": ("quantity", quantities.values(data.prior.mean, data.prior.cov, data.noise_sd))
-    }
+    truth = quantities.values(data.prior.mean, data.prior.cov, data.noise_sd)
+    last: Variables = {"truth": (("quantity",), truth)}
     if lab.regret:
-        truth["known_regret"] = known = mean_regret(data, data.prior, lab.regret, seed)
+        known = mean_regret(data, data.prior, lab.regret, asked.seed)
+        last["known_regret"] = (), np.array(known)
         for name, found in answers.items():
             about[name] |= _regret(found, asked, lab.regret, known)
+    with_radii = any(kind == RADII for _, kind in lab.judges.values())
     for name, kind in lab.judges.values():
         own = about[name] | _intervals(kind, answers[name], asked, lab.estimators[name], levels)
-        if any(kind == RADII for _, kind in lab.judges.values()):
+        if with_radii:
             own |= _radii(kind, answers[name], asked, levels)
         for key, value in own.items():
             rows.setdefault(key, []).append(value)
     if not asked.drawn_truth:
         del rows["rank"]
-    content = {
+    content: Variables = {
         key: (("estimator", *DIMS.get(key, ())), np.array(values)) for key, values in rows.items()
     }
-    return xr.Dataset(
-        content | truth,
-        coords={
-            "estimator": list(lab.judges),
-            "quantity": quantities.names,
-            "level": list(lab.levels),
-            "varying": [quantities.labels[i] for i in quantities.vary],
-        },
-    )
+    return content | last
 
 
 def _asked(world: World, lab: Lab, tasks: int, seed: int) -> Asked:

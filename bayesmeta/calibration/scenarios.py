@@ -6,9 +6,12 @@ worlds of a replication have the same seed, and each is what it would be alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bayesmeta.agents.agent import Agent
 from bayesmeta.calibration.worlds import Redrawn, World, world_of
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 DATA, HOW_WRONG = "data", "wrong"
 AXES = (DATA, HOW_WRONG)
 """Dimensions that a lab may have beside tasks and replications."""
+
+
+type Variables = dict[str, tuple[tuple[str, ...], NDArray[Any]]]
+"""Name -> dimensions and values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,21 +43,14 @@ class Scenarios:
         """All have the same truth."""
         return self.worlds[0]
 
-    def stacked(self, parts: Sequence[xr.Dataset]) -> xr.Dataset:
-        """One Dataset of those of all worlds."""
-        import xarray as xr
-
-        parts = list(parts)
-        for name, labels in reversed(self.axes.items()):
-            step = len(labels)
-            groups = [parts[i : i + step] for i in range(0, len(parts), step)]
-            parts = [
-                xr.concat(group, name, data_vars="all", coords="minimal", compat="override",
-                          join="exact", combine_attrs="drop").assign_coords({name: labels})
-                for group in groups
-            ]  # fmt: skip
-        (one,) = parts
-        return one
+    def stacked(self, parts: list[Variables]) -> Variables:
+        """The variables of all worlds, with the axes as leading dimensions."""
+        lengths = [len(labels) for labels in self.axes.values()]
+        found: Variables = {}
+        for name, (dims, values) in parts[0].items():
+            every = np.array([part[name][1] for part in parts])
+            found[name] = (*self.axes, *dims), every.reshape(*lengths, *values.shape)
+        return found
 
 
 def scenarios_of(

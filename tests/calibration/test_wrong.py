@@ -81,12 +81,12 @@ def test_played_tasks_are_wrong_in_the_same_way() -> None:
 
 @pytest.fixture(scope="module")
 def lab() -> xr.Dataset:
-    """300 replications of two planted estimators in six worlds."""
+    """200 replications of two planted estimators in six worlds."""
     wrong = ["nothing", "heavy-tailed theta", "skewed theta", "unequal noise"]
     wrong += ["noise told too small", "noise told too large"]
     return bm.calibrate(
         FAMILY, tasks=25, estimators=["moment", planted.truthful], levels=[0.5, 0.95],
-        replications=300, wrong=wrong, jobs=1,
+        replications=200, wrong=wrong, jobs=1,
     )  # fmt: skip
 
 
