@@ -96,6 +96,7 @@ def _compared(asked: Asked, lab: Lab) -> Variables:
     with_radii = any(kind == RADII for _, kind in lab.judges.values())
     for name, kind in lab.judges.values():
         own = about[name] | _intervals(kind, answers[name], asked, lab.estimators[name], levels)
+        own["problem"] = "; ".join(filter(None, (own["problem"], about[name]["problem"])))
         if with_radii:
             own |= _radii(kind, answers[name], asked, levels)
         for key, value in own.items():
@@ -180,8 +181,7 @@ def _intervals(
             problem = f"no intervals: {one_line(error)}"
     else:
         problem = answer
-    found: dict[str, Any] = {"low": low_high[0], "high": low_high[1]}
-    return found | ({"problem": problem} if problem else {})
+    return {"low": low_high[0], "high": low_high[1], "problem": problem}
 
 
 def _radii(kind: str, answer: Answer | str, asked: Asked, levels: Array) -> dict[str, Any]:

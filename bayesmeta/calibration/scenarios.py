@@ -49,7 +49,7 @@ class Scenarios:
         found: Variables = {}
         for name, (dims, values) in parts[0].items():
             every = np.array([part[name][1] for part in parts])
-            found[name] = (*self.axes, *dims), every.reshape(*lengths, *values.shape)
+            found[name] = (*self.axes, *dims), every.reshape((*lengths, *values.shape))
         return found
 
 

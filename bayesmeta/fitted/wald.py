@@ -154,7 +154,7 @@ def _own_errors(values: Array, error: Array, quantities: Quantities) -> Array:
     slopes = {
         "as it is": np.ones_like(values),
         "log": np.abs(values),
-        "z": 1 - np.minimum(values**2, 1.0),
+        "z": 1 - np.minimum(np.abs(values), 1.0) ** 2,
     }
     steps = np.array([slopes[_scale(*place)][k] for k, place in enumerate(quantities.places)])
     own: Array = np.divide(error, steps, out=np.full_like(error, np.inf), where=steps > 0)
