@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from bayesmeta.calibration.scenarios import each_world
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -25,24 +27,40 @@ OF_NEXT = {
     "width": "next_width",
 }
 """The same of the next task's theta, which has no bias."""
+BALLS = {
+    f"{name} (ball)": {
+        "coverage": f"{part}_within",
+        "coverage_error": f"{part}_within_error",
+        "width": f"{part}_radius",
+    }
+    for name, part in (("mu", "mean"), ("Sigma", "cov"))
+}
+"""The same of the paper's events E_m and E_s, where intervals are radii."""
 
 
 def rows_of(found: xr.Dataset) -> list[dict[str, Any]]:
-    """A row for every estimator, number of tasks, quantity and level; the last quantity is the
-    next task. What there is not is None."""
+    """A row for every estimator, number of tasks, quantity and level (and ``data`` and ``wrong``,
+    where there are several); the last quantities are the next task and, of radii, the balls. What
+    there is not is None."""
     rows: list[dict[str, Any]] = []
-    for name in found.estimator.values:
-        for tasks in found.tasks.values:
-            at = found.sel(estimator=name, tasks=tasks)
-            head = {"estimator": str(name), "tasks": int(tasks)}
-            for quantity in (*map(str, found.quantity.values), NEXT):
-                own = at if quantity == NEXT else at.sel(quantity=quantity)
-                keys = OF_NEXT if quantity == NEXT else KEYS
-                for level in found.level.values:
-                    one = head | {"quantity": quantity, "level": float(level)}
-                    for key in KEYS:
-                        one[key] = _value(own, keys.get(key), float(level))
-                    rows.append(one)
+    for world, one in each_world(found):
+        for name in one.estimator.values:
+            for tasks in one.tasks.values:
+                at = one.sel(estimator=name, tasks=tasks)
+                rows += _of({**world, "estimator": str(name), "tasks": int(tasks)}, at)
+    return rows
+
+
+def _of(head: dict[str, Any], at: xr.Dataset) -> list[dict[str, Any]]:
+    """All rows of an estimator at one number of tasks."""
+    keys = {str(name): KEYS for name in at.quantity.values} | {NEXT: OF_NEXT}
+    keys |= BALLS if "mean_within" in at else {}
+    rows = []
+    for quantity, measures in keys.items():
+        own = at.sel(quantity=quantity) if measures is KEYS else at
+        for level in map(float, at.level.values):
+            values = {key: _value(own, measures.get(key), level) for key in KEYS}
+            rows.append(head | {"quantity": quantity, "level": level} | values)
     return rows
 
 

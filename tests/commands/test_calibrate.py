@@ -25,9 +25,10 @@ def test_a_family_as_json_and_as_a_file(capsys: pytest.CaptureFixture[str], tmp_
     assert run("calibrate", *SMALL, *arguments, "--json", "--out", str(out)) == 0
     rows = json.loads(capsys.readouterr().out)
     assert all(list(row) == KEYS for row in rows)
-    quantities = ["mu[x1]", "mu[x2]", "sd[x1]", "sd[x2]", "corr[x2, x1]", "next task"]
-    assert [row["quantity"] for row in rows[:12:2]] == quantities
-    assert len(rows) == 2 * 2 * 6 * 2
+    quantities = ["mu[x1]", "mu[x2]", "sd[x1]", "sd[x2]", "corr[x2, x1]"]
+    quantities += ["cov[x1, x1]", "cov[x2, x1]", "cov[x2, x2]", "next task"]
+    assert [row["quantity"] for row in rows[:18:2]] == quantities
+    assert len(rows) == 2 * 2 * 9 * 2
     lab = bm.read_record(out)
     assert lab.sizes["replication"] == 12
     found = bm.measures(lab)

@@ -8,6 +8,7 @@ import numpy as np
 
 from bayesmeta.calibration.measures import measures
 from bayesmeta.calibration.ranks import uniformity
+from bayesmeta.calibration.scenarios import one_world
 from bayesmeta.checks import Array, InputError
 from bayesmeta.report.figures.style import BAND, FAINT, THIN, Look, clean, new_figure, note_below
 
@@ -47,7 +48,7 @@ def plot_coverage(lab: xr.Dataset, tasks: int | None = None) -> Figure:
     >>> bm.plot_coverage(lab).savefig  # doctest: +ELLIPSIS
     <bound method Figure.savefig of ...>
     """
-    found = measures(lab)
+    found = one_world(measures(lab))
     chosen = int(found.tasks.max()) if tasks is None else tasks
     if chosen not in found.tasks.values:
         raise InputError(f"there are no {chosen} tasks in this lab, only {found.tasks.values}")
