@@ -8,6 +8,8 @@ import xarray as xr
 from scipy.stats import binomtest
 
 import bayesmeta as bm
+from bayesmeta.calibration.kinds import of_kind, relative
+from bayesmeta.calibration.rows import numbers_of
 from bayesmeta.calibration.shares import exact_interval
 from bayesmeta.calibration.verdict import in_words, verdicts
 from tests.calibration import planted
@@ -42,6 +44,29 @@ def test_the_verdict(lab: xr.Dataset) -> None:
     sentence = in_words(found, 20, 0.95)
     assert "95%" in sentence and "60 replications" in sentence
     assert "of mu by moment and known (sharpest: moment)" in sentence
+
+
+def test_sharpness_does_not_depend_on_units(lab: xr.Dataset) -> None:
+    """Of two estimators whose widths are 1, 4 and 3, 1, the second is sharper: their ratios have
+    the geometric means 2 and sqrt(3). In other units of a feature the same."""
+    found = bm.measures(lab).sel(estimator=["moment", "known"])
+    narrow = {"moment": (1.0, 4.0), "known": (3.0, 1.0)}
+    for unit in (1.0, 1000.0):
+        made = found.copy(deep=True)
+        for name, (one, two) in narrow.items():
+            made.width.loc[{"estimator": name, "quantity": "mu[x1]"}] = one
+            made.width.loc[{"estimator": name, "quantity": "mu[x2]"}] = two * unit
+        at = of_kind(made, "mu").sel(tasks=20, level=0.95)
+        np.testing.assert_allclose(relative(at.width), [2.0, np.sqrt(3.0)])
+        assert verdicts(made, 20, 0.95)[0].calibrated == ["known", "moment"]
+
+
+def test_names_with_numbers_of_features() -> None:
+    """Labels may have commas; the number is that of the feature, also where others do not vary."""
+    names = ["mu[a]", "mu[b, c]", "mu[d]", "sd[b, c]", "sd[d]", "corr[d, b, c]", "sigma"]
+    found = numbers_of(xr.Dataset(coords={"quantity": names}))
+    expected = ["mu[0]", "mu[1]", "mu[2]", "sd[1]", "sd[2]", "corr[2, 1]", "sigma", "next task"]
+    assert list(found.values()) == expected
 
 
 @pytest.mark.parametrize(("count", "of"), [(0, 10), (10, 10), (3, 10), (190, 200)])
