@@ -54,6 +54,7 @@ STOCHASTIC = (
     "lab/bias",
     "lab/monte-carlo-error",
     "lab/explored-at-once",
+    "lab/band",
 )
 
 

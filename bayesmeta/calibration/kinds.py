@@ -28,6 +28,20 @@ def of_kind(found: xr.Dataset, *kinds: str) -> xr.Dataset:
     return found.isel(quantity=[kind_of(str(name)) in kinds for name in found.quantity.values])
 
 
+def side_by_side(found: xr.Dataset) -> xr.Dataset:
+    """Several ways of data and wrong models as further estimators, named ``reml, KTS``; a lab, or
+    its measures, without such dimensions as it is."""
+    more = [name for name in ("data", "wrong") if name in found.dims]
+    if not more:
+        return found
+    names = [f"{one}" for one in found.estimator.values]
+    for name in more:
+        names = [f"{first}, {one}" for first in names for one in found[name].values]
+    flat = found.stack(judge=("estimator", *more), create_index=False)
+    flat = flat.drop_vars(["estimator", *more]).rename(judge="estimator")
+    return flat.assign_coords(estimator=names)
+
+
 def relative(values: xr.DataArray) -> xr.DataArray:
     """By estimator, how much larger widths, scores or errors are than the best estimator's.
 

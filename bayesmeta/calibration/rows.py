@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.calibration.kinds import NEXT, kind_of, kinds_of
+from bayesmeta.calibration.kinds import NEXT, kind_of, kinds_of, side_by_side
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,6 +34,7 @@ def rows_of(found: xr.Dataset) -> list[dict[str, Any]]:
 
     Quantities have the numbers of features, from 0: ``mu[0]``, ``sd[1]``, ``corr[1, 0]``.
     """
+    found = side_by_side(found)
     numbered = numbers_of(found)
     rows: list[dict[str, Any]] = []
     for name in found.estimator.values:

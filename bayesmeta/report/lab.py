@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesmeta.calibration.kinds import NEXT, kinds_of, of_kind, relative
+from bayesmeta.calibration.kinds import NEXT, kinds_of, of_kind, relative, side_by_side
 from bayesmeta.calibration.rows import numbers_of, rows_of
 from bayesmeta.calibration.verdict import in_words
 from bayesmeta.display import visible
@@ -38,6 +38,7 @@ BOTH = ("mu", "sd")
 def print_lab(to: Console, found: xr.Dataset, wording: Callable[[str], str] = str) -> None:
     """For every number of tasks a table with a row an estimator and the verdict in a sentence;
     then what the columns are, and what went wrong, in the ``wording`` of a command or of Python."""
+    found = side_by_side(found)
     level = float(found.level.max())
     line = partial(to.print, markup=False, emoji=False, highlight=False)
     for tasks in map(int, found.tasks.values):
@@ -138,6 +139,15 @@ def lab_files(lab: xr.Dataset, found: xr.Dataset, folder: Path) -> dict[Path, Wr
 
 
 def _figures(lab: xr.Dataset) -> dict[str, Figure]:
-    from bayesmeta.report.figures.lab import plot_coverage
+    from bayesmeta.report.figures.biases import plot_biases
+    from bayesmeta.report.figures.forecasts import plot_next_task
+    from bayesmeta.report.figures.lab import plot_coverage, plot_coverage_by_tasks
 
-    return {"coverage": plot_coverage(lab)}
+    found = {
+        "coverage": plot_coverage(lab),
+        "next-task": plot_next_task(lab),
+        "biases": plot_biases(lab),
+    }
+    if lab.sizes["tasks"] > 1:
+        found["tasks"] = plot_coverage_by_tasks(lab)
+    return found

@@ -12,7 +12,6 @@ from bayesmeta.checks import Array
 from bayesmeta.report.figures.style import (
     BAND,
     FAINT,
-    INK,
     LABEL,
     SMALL,
     THIN,
@@ -20,6 +19,7 @@ from bayesmeta.report.figures.style import (
     Look,
     clean,
     label_ends,
+    label_peaks,
     new_figure,
     note_below,
 )
@@ -78,24 +78,13 @@ def _ranks(axes: Axes, found: Mapping[str, Uniformity]) -> None:
         axes.plot(one.points, one.difference, **_LOOKS[quantity].options(marked=False))
     named = {q: one for q, one in found.items() if limit < 0.5 or one.p_value < 0.01}
     axes.set_ylim(-limit, limit)
-    for side in (1, -1):
-        peaks = []
-        for quantity, one in named.items():
-            place = int(np.abs(one.difference).argmax())
-            if np.sign(one.difference[place]) == side:
-                peaks.append((one.points[place], one.difference[place], quantity))
-        slots = (np.arange(len(peaks)) + 0.5) / max(len(peaks), 1)
-        for (x, y, quantity), slot in zip(sorted(peaks), slots, strict=True):
-            axes.annotate(
-                _LOOKS[quantity].label,
-                (x, y),
-                xytext=(slot, side * 0.88 * limit),
-                ha="center",
-                va="center",
-                fontsize=LABEL,
-                color=INK,
-                arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": THIN, "shrinkB": 0},
-            )
+    label_peaks(axes, [peak_of(one, _LOOKS[quantity]) for quantity, one in named.items()], limit)
+
+
+def peak_of(one: Uniformity, look: Look) -> End:
+    """Where the distribution of ranks is furthest from the uniform one."""
+    place = int(np.abs(one.difference).argmax())
+    return End(float(one.points[place]), float(one.difference[place]), look)
 
 
 class Covered(NamedTuple):
