@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bayesmeta.calibration.ranks import Uniformity, uniformity
+from bayesmeta.calibration.ranks import Uniformity, band, uniformity
 from bayesmeta.checks import Array
 from bayesmeta.report.figures.style import (
     BAND,
@@ -97,10 +97,8 @@ class Covered(NamedTuple):
 
 
 def figure_coverage(panels: Sequence[Covered]) -> Figure:
-    """How often intervals hold the truth, less their level, with the band in which a point of a
-    right model lies with probability 95%."""
-    from scipy.stats import binom
-
+    """How often intervals hold the truth, less their level, with the band in which a line of a
+    right model stays with probability 95%."""
     columns = 3
     figure = new_figure(13, 3.6 * -(-len(panels) // columns))
     grid = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).ravel()
@@ -108,7 +106,7 @@ def figure_coverage(panels: Sequence[Covered]) -> Figure:
         axes.set_visible(False)
     for axes, panel in zip(grid, panels, strict=False):
         level = np.array(panel.levels)
-        low, high = (binom.ppf(end, panel.runs, level) / panel.runs for end in (0.025, 0.975))
+        low, high = band(panel.runs, level)
         axes.fill_between(level, low - level, high - level, color=BAND, linewidth=0)
         axes.axhline(0, color=FAINT, linewidth=THIN)
         ends = []
@@ -124,7 +122,6 @@ def figure_coverage(panels: Sequence[Covered]) -> Figure:
     figure.supylabel("share of truths inside, less the level", fontsize=LABEL)
     note_below(
         figure,
-        "grey: where a point of a right model lies with probability 95%, each point by itself, so "
-        "that some lie outside",
+        "grey: where a line of a right model stays with probability 95%, at all levels together",
     )
     return figure
