@@ -124,7 +124,8 @@ class Climbs:
         first guess down to the ``least``, drawn from a fixed seed: the same for the same table.
         """
         rng, variance, table = np.random.default_rng(0), self.variance, self.table
-        one, found = np.eye(self.own), []
+        one = np.eye(self.own)
+        found: list[End | None] = []
         for k in range(MANY if table.few else STARTS):
             if k == SEVERAL and table.plenty and _agree(found, known):
                 break
