@@ -21,7 +21,15 @@ from bayesmeta.simulation.records import write_record
 from bayesmeta.studies import all_studies
 
 HERE = Path(__file__).parent
-PAGES = ("figure1", "estimators", "calibration", "bayes-vs-moment", "theorems", "intervals")
+PAGES = (
+    "figure1",
+    "estimators",
+    "ranks",
+    "calibration",
+    "bayes-vs-moment",
+    "theorems",
+    "intervals",
+)
 
 
 def main(wanted: list[str]) -> int:

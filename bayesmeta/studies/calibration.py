@@ -194,7 +194,7 @@ STUDIES = (
         random_seed=5,
         dims=("model", "run"),
         note="simulation-based calibration of the models, and of wrong ones",
-        record="calibration/random.nc",
+        record="ranks/random.nc",
     ),
     Study(
         "calibration-adaptive",
@@ -203,7 +203,7 @@ STUDIES = (
         random_seed=6,
         dims=("run",),
         note="the same on all steps of an agent that chose its own actions",
-        record="calibration/adaptive.nc",
+        record="ranks/adaptive.nc",
     ),
     Study(
         "calibration-methods",
@@ -212,7 +212,7 @@ STUDIES = (
         random_seed=7,
         dims=("case", "model", "run"),
         note="the same by every method of drawing, with few tasks and many",
-        record="calibration/methods.nc",
+        record="ranks/methods.nc",
     ),
 )
 """What is recorded in analyses/calibration."""

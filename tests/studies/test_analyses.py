@@ -257,7 +257,7 @@ def test_benchmark_report_is_generated() -> None:
     assert report.main_block(results) in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["bench", "calibration", "claims", "theorems"])
+@pytest.mark.parametrize("name", ["bench", "ranks", "claims", "theorems"])
 def test_other_blocks_of_the_readme_are_short(name: str) -> None:
     """At most one table of at most five columns, at most three bullets, at most three numbers a
     paragraph."""
@@ -331,7 +331,7 @@ def test_estimators_say_what_was_recorded_of_them() -> None:
 
 def calibration() -> list[xr.Dataset]:
     """The records of calibration."""
-    folder = ROOT / "analyses" / "calibration"
+    folder = ROOT / "analyses" / "ranks"
     return [bm.read_record(folder / f"{name}.nc") for name in ("random", "adaptive", "methods")]
 
 
@@ -367,7 +367,7 @@ def test_every_method_of_drawing_is_calibrated() -> None:
     which there are enough with many tasks."""
     from bayesmeta.studies.calibration import METHODS, RIGHT
 
-    rows = load(ROOT / "analyses" / "calibration" / "report.py").by_method(calibration()[2])
+    rows = load(ROOT / "analyses" / "ranks" / "report.py").by_method(calibration()[2])
     assert {(row["case"], row["model"]) for row in rows} == {(c, m) for c in METHODS for m in RIGHT}
     assert all(row["calibrated"] and row["runs"] == 200 for row in rows)
     for row in rows:
@@ -414,7 +414,7 @@ def test_posterior_against_moments_says_what_was_recorded() -> None:
 
 def test_calibration_report_is_generated() -> None:
     """Page, tables and the project's README are what the records give today."""
-    folder = ROOT / "analyses" / "calibration"
+    folder = ROOT / "analyses" / "ranks"
     report, records = load(folder / "report.py"), calibration()
     page = (folder / "README.md").read_text()
     assert page == report.readme(*records) and faults(page) == []
