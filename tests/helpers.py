@@ -60,6 +60,7 @@ STOCHASTIC = (
     "lab/theta-observed",
     "lab/ranks",
     "lab/radii",
+    "lab/band",
 )
 
 

@@ -17,6 +17,7 @@ from bayesmeta.calibration.ranks import coverage, uniformity
 from bayesmeta.report.figures.calibration import Covered, figure_calibration, figure_coverage
 from bayesmeta.report.figures.style import DPI
 from bayesmeta.report.markdown import write_block
+from bayesmeta.report.numbers import exact_share
 from bayesmeta.report.page import made_from, render
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.simulation.records import read_record
@@ -59,8 +60,7 @@ def calibrated(values: dict[str, float]) -> bool:
 
 def with_interval(share: float, count: int) -> Interval:
     """A share with its exact 95% interval."""
-    low, high = binomtest(round(share * count), count).proportion_ci(method="exact")
-    return Interval(share, float(low), float(high))
+    return exact_share(round(share * count), count)._replace(mean=share)
 
 
 def covered(random: xr.Dataset, adaptive: xr.Dataset) -> list[Covered]:

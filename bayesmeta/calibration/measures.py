@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesmeta.calibration.scores import interval_score
-from bayesmeta.calibration.shares import exact_interval
+from bayesmeta.calibration.shares import counted, exact_interval
 from bayesmeta.checks import InputError, of_type
 
 if TYPE_CHECKING:
@@ -120,16 +120,14 @@ def _of_estimates(lab: xr.Dataset) -> dict[str, xr.DataArray]:
 def _of_intervals(lab: xr.Dataset) -> dict[str, xr.DataArray]:
     import xarray as xr
 
-    there = lab.low.notnull() & lab.high.notnull()
-    covered = (there & (lab.low <= lab.truth) & (lab.truth <= lab.high)).sum(OVER)
-    n = there.sum(OVER)
+    covered, n = counted(lab.low, lab.high, lab.truth, OVER)
     share = covered / n.where(n > 0)
     low, high = (covered.copy(data=end) for end in exact_interval(covered.values, n.values, SURE))
     width = lab.high - lab.low
     score = xr.apply_ufunc(interval_score, lab.low, lab.high, lab.truth, lab.level)
-    found = {
+    found: dict[str, xr.DataArray] = {
         "coverage": share,
-        "coverage_error": np.sqrt(share * (1 - share) / n.where(n > 0)),
+        "coverage_error": (share * (1 - share) / n.where(n > 0)) ** 0.5,
         "coverage_low": low.where(n > 0),
         "coverage_high": high.where(n > 0),
         "available": n / lab.sizes[OVER],

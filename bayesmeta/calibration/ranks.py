@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from bayesmeta.checks import Array, InputError, whole
 
-_NULLS = 4000
+_NULLS, _FINE = 4000, 9999
 
 
 class Uniformity(NamedTuple):
@@ -28,6 +28,12 @@ class Uniformity(NamedTuple):
     """how often uniform ranks stray as far, simultaneously over all points"""
 
 
+def rank_of(draws: Array, truth: Array | float, thin: int) -> Array:
+    """How many of every ``thin``-th draw, along the first axis, are below the truth."""
+    below: Array = (draws[thin - 1 :: thin] < truth).sum(axis=0).astype(float)
+    return below
+
+
 def uniformity(ranks: Array, draws: int) -> Uniformity:
     """Judge ranks 0 … ``draws`` of truths among so many draws of their posterior."""
     whole("draws", draws, least=1)
@@ -38,12 +44,28 @@ def uniformity(ranks: Array, draws: int) -> Uniformity:
     points, law = _grid(draws)
     below = np.array([(values <= point).sum() for point in points])
     worst = _surprise(below, n, law)
-    nulls = _null(n, draws)
-    level = float(np.quantile(nulls, 0.05))  # 95% of uniform samples are nowhere as surprising
-    low = binom.ppf(level / 2, n, law) / n - law
-    high = binom.ppf(1 - level / 2, n, law) / n - law
+    nulls = _null(n, draws, tuple(points))
+    low, high = _inside(n, law, nulls)
     p = float((1 + (nulls <= worst).sum()) / (1 + len(nulls)))
-    return Uniformity(law, below / n - law, low, high, p)
+    return Uniformity(law, below / n - law, low - law, high - law, p)
+
+
+def band(n: int, levels: Array) -> tuple[Array, Array]:
+    """Where shares of ``n`` replications stay at all levels together, with probability 95%, if
+    regions of all levels, each within the next, hold the truth as often as they say.
+
+    Which of the nested regions is the first to hold the truth is then as uniform as a rank, so this
+    is the band of ranks; levels are taken to four digits.
+    """
+    law = np.asarray(levels, dtype=float)
+    points = np.round(law * (_FINE + 1)) - 1
+    return _inside(n, law, _null(n, _FINE, tuple(points)))
+
+
+def _inside(n: int, law: Array, nulls: Array) -> tuple[Array, Array]:
+    """Shares that are no more surprising at any point than 95% of uniform samples at their most."""
+    level = float(np.quantile(nulls, 0.05))
+    return binom.ppf(level / 2, n, law) / n, binom.ppf(1 - level / 2, n, law) / n
 
 
 def coverage(ranks: Array, draws: int, levels: Array) -> Array:
@@ -73,10 +95,10 @@ def _surprise(below: Array, n: int, law: Array) -> float:
 
 
 @cache
-def _null(n: int, draws: int) -> Array:
+def _null(n: int, draws: int, points: tuple[float, ...]) -> Array:
     """The same for uniform ranks."""
     rng = np.random.default_rng(0)
-    points, law = _grid(draws)
+    law = (np.array(points) + 1) / (draws + 1)
     out = np.empty(_NULLS)
     for k in range(_NULLS):
         ranks = np.sort(rng.integers(0, draws + 1, size=n))

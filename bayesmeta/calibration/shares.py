@@ -1,10 +1,24 @@
-"""Shares of replications, with exact intervals."""
+"""Shares of replications whose intervals hold the truth, with exact intervals."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesmeta.checks import Array
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def counted(
+    low: xr.DataArray, high: xr.DataArray, truth: xr.DataArray, over: str
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """How many intervals hold the truth, and how many there are, over a dimension; an end that is
+    NaN makes none."""
+    there = low.notnull() & high.notnull()
+    return (there & (low <= truth) & (truth <= high)).sum(over), there.sum(over)
 
 
 def exact_interval(count: Array, of: Array, sure: float) -> tuple[Array, Array]:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bayesmeta.calibration.kinds import NEXT, of_kind, relative
 from bayesmeta.calibration.scenarios import each_world, one_world
 from bayesmeta.calibration.shares import exact_interval
-from bayesmeta.checks import Array
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,12 +19,11 @@ SURE = 0.95
 """Probability of the simultaneous intervals of coverages."""
 LACKING = 0.05
 """Share of replications without an interval from which on an estimator is not called calibrated."""
-NEXT = "next task"
 KINDS = ("mu", "sd", NEXT)
 
 
 class Verdict(NamedTuple):
-    """Of one kind of quantities: which estimators are calibrated, the narrowest of them first."""
+    """Of one kind of quantities: which estimators are calibrated, the sharpest of them first."""
 
     kind: str
     calibrated: list[str]
@@ -42,40 +41,38 @@ def verdicts(found: xr.Dataset, tasks: int, level: float) -> list[Verdict]:
 
 
 def _calibrated(at: xr.Dataset, kind: str, level: float) -> list[str]:
-    widths: dict[str, float] = {}
-    chosen = [str(q) for q in at.quantity.values if str(q).startswith(f"{kind}[")]
-    for name in map(str, at.estimator.values):
-        own = at.sel(estimator=name)
-        if kind == NEXT:
-            low, high = _normal(own)
-            share, width = own.next_available.values[None], float(own.next_width)
-        else:
-            own = own.sel(quantity=chosen)
-            low, high = _exact(own)
-            share, width = own.available.values, float(own.width.mean())
-        near = (low <= level + SLACK) & (high >= level - SLACK)
-        if near.all() and (share >= 1 - LACKING).all():
-            widths[name] = width
-    return sorted(widths, key=lambda name: widths[name])
+    """The sharpest first: whose regions are narrowest, in ratios to the narrowest of every
+    quantity."""
+    if kind == NEXT:
+        low, high = _normal(at)
+        share, width = at.next_available, at.next_width
+    else:
+        at = of_kind(at, kind)
+        low, high = _exact(at)
+        share, width = at.available, relative(at.width)
+    fine = (low <= level + SLACK) & (high >= level - SLACK) & (share >= 1 - LACKING)
+    those = fine if kind == NEXT else fine.all("quantity")
+    return [str(name) for name in width[those.values].sortby(width[those.values]).estimator.values]
 
 
-def _exact(own: xr.Dataset) -> tuple[Array, Array]:
+def _exact(at: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     """Clopper and Pearson's intervals, the quantities sharing what they may miss."""
-    n = np.round(own.available.values * float(own.drawn))
-    k = np.round(np.nan_to_num(own.coverage.values) * n)
-    return exact_interval(k, n, 1 - (1 - SURE) / len(n))
+    n = np.round(at.available * at.drawn)
+    k = np.round(at.coverage.fillna(0.0) * n)
+    low, high = exact_interval(k.values, n.values, 1 - (1 - SURE) / at.sizes["quantity"])
+    return k.copy(data=low), k.copy(data=high)
 
 
-def _normal(own: xr.Dataset) -> tuple[Array, Array]:
+def _normal(at: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
     from scipy.stats import norm
 
-    half = float(norm.isf((1 - SURE) / 2)) * np.nan_to_num(own.next_coverage_error.values[None])
-    centre = own.next_coverage.values[None]
-    return centre - half, centre + half
+    half = float(norm.isf((1 - SURE) / 2)) * at.next_coverage_error.fillna(0.0)
+    return at.next_coverage - half, at.next_coverage + half
 
 
 def in_words(found: xr.Dataset, tasks: int, level: float) -> str:
-    """A sentence; one for every world, where there are several."""
+    """A sentence: which estimators are calibrated there, and which of those is sharpest; one for
+    every world, where there are several."""
     said = []
     for world, one in each_world(found):
         where = "; ".join(f"{axis}: {label}" for axis, label in world.items())
@@ -84,16 +81,14 @@ def in_words(found: xr.Dataset, tasks: int, level: float) -> str:
 
 
 def _sentence(found: xr.Dataset, tasks: int, level: float) -> str:
-    names = {"mu": "of mu", "sd": "of sd", NEXT: "of the next task's theta"}
     parts = []
     for kind, those in verdicts(found, tasks, level):
-        said = "by none of them"
+        said = "none of them"
         if len(those) == 1:
-            said = f"by {those[0]} alone"
+            said = f"{those[0]} alone"
         elif those:
-            listed = ", ".join(those[:-1]) + f" and {those[-1]}"
-            said = f"by {listed} (sharpest: {those[0]})"
-        parts.append(f"{names[kind]} {said}")
+            said = f"{', '.join(those[:-1])} and {those[-1]} (sharpest: {those[0]})"
+        parts.append(f"of {"the next task's theta" if kind == NEXT else kind} by {said}")
     return (
         f"With {tasks} tasks, {100 * level:g}% regions are calibrated (to within "
         f"{100 * SLACK:g} points, as far as {int(found.drawn)} replications show) "

@@ -45,4 +45,9 @@ def plain[T: (int, float)](kind: type[T], text: str) -> T:
     return kind(text)
 
 
+def listed(text: str) -> list[str]:
+    """The parts of an option that stand between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 type Subparsers = argparse._SubParsersAction[Parser]

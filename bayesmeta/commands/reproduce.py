@@ -5,11 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bayesmeta.commands.running import add_workers, print_report, run, workers_of
+from bayesmeta.commands.parsing import listed
+from bayesmeta.commands.running import (
+    add_workers,
+    kept_only_if_filled,
+    print_report,
+    run,
+    workers_of,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,29 +63,26 @@ def _reproduce(options: argparse.Namespace) -> int:
 
     from bayesmeta.agents.roster import BAYESIAN, FIGURE_1, OURS, find_agents
     from bayesmeta.checks import whole
-    from bayesmeta.runner.files import writable_folder
 
-    given = [name.strip() for name in options.agents.split(",") if name.strip()]
+    given = listed(options.agents)
     names = given or [*FIGURE_1, *OURS]
     find_agents(names)
     for name, least in (("runs", 1), ("tasks", 1), ("seed", 0)):
         whole(f"--{name}", getattr(options, name), least=least)
     names = list(dict.fromkeys(names))
     workers = workers_of(options)
-    was_there = options.out.exists()
-    folder = writable_folder(options.out)
 
     from bayesmeta.report import figure1 as files
     from bayesmeta.runner.collect import collect_kept
     from bayesmeta.runner.run import forget_study
     from bayesmeta.studies import figure1
 
-    console = Console()
+    console, folder = Console(), options.out
     study = figure1.study(
         runs=options.runs, tasks=options.tasks, random_seed=options.seed, agents=names
     )
     unfinished = folder / "unfinished"  # finished runs; removed when all are
-    try:
+    with kept_only_if_filled(folder):
         report = run(study, unfinished, workers, "playing", "runs")
         if not report.complete:
             return print_report(report)
@@ -89,11 +92,6 @@ def _reproduce(options: argparse.Namespace) -> int:
         shown, word = (record, "") if given else files.with_recorded(record)
         drawn = [*names, *[name for name in BAYESIAN if name in shown.agent and name not in names]]
         files.write(record, folder, drawn, shown)
-    except BaseException:
-        if not was_there:
-            with suppress(OSError):  # leave no empty folder behind
-                folder.rmdir()
-        raise
     forget_study(study, unfinished)
     _print_summary(console, shown, drawn)
     if word:

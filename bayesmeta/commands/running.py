@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +51,25 @@ def workers_of(options: argparse.Namespace) -> dict[str, Any]:
         real("--timeout", options.timeout, above=0)
     names = ("jobs", "scheduler", "dask", "timeout", "allow_other_source")
     return {name: getattr(options, name) for name in names}
+
+
+@contextmanager
+def kept_only_if_filled(folder: Path | None) -> Iterator[None]:
+    """A folder to write in, made before any long work; on failure no new, empty one is left."""
+    from bayesmeta.runner.files import writable_folder
+
+    if folder is None:
+        yield
+        return
+    new = not folder.exists()
+    try:
+        writable_folder(folder)
+        yield
+    except BaseException:
+        if new:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
 
 
 def run(

@@ -49,6 +49,8 @@ def naming_options() -> Iterator[None]:
         raise InputError(in_options(error.args[0])) from None
 
 
+_COLUMNS = ("formula", "task", "reward", "features", "fixed", "weights", "noise_var", "noise_se")
+"""Options that name columns."""
 LEVEL = 0.95
 """Of intervals, unless another is asked for."""
 
@@ -110,6 +112,13 @@ def _add_noise(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--weights", metavar="COLUMN", help="a row's noise has the variance S^2 / weight"
     )
+
+
+def refuse_table(options: argparse.Namespace) -> None:
+    """Refuse options of ``add_data_options`` where there is no FILE they could be about."""
+    for name in (*_COLUMNS, "intercept", "drop_missing"):
+        if getattr(options, name):
+            raise InputError(f"--{name.replace('_', '-')} describes a table; give its FILE, too")
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

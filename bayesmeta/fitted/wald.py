@@ -109,9 +109,9 @@ def interval(
 ) -> tuple[Array, Array]:
     """Means and covariances as they are, sd, variances and noise on the log scale, correlations by
     Fisher's z; NaN where ``lacking`` says so, or an end is beyond all numbers."""
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
-    z = float(norm.isf((1 - level) / 2))
+    z = -float(ndtri((1 - level) / 2))
     kinds = np.array([_scale(*place) for place in quantities.places])
     own = _own_errors(values, error, quantities)
     positive, between = kinds == "log", kinds == "z"

@@ -9,15 +9,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from bayesmeta.calibration.shares import exact_interval
 from bayesmeta.checks import Array
 from bayesmeta.simulation.summaries import Interval
 
 
 def exact_share(count: int, of: int) -> Interval:
     """A share with its exact 95% interval (Clopper and Pearson)."""
-    from scipy.stats import binomtest
-
-    low, high = binomtest(count, of).proportion_ci(method="exact")
+    low, high = exact_interval(np.array(count), np.array(of), 0.95)
     return Interval(count / of, float(low), float(high))
 
 

@@ -52,16 +52,18 @@ def made_from(records: Iterable[xr.Dataset]) -> str:
 
 def write_page(texts: dict[Path, str], figures: dict[Path, Figure]) -> None:
     """Write the texts and the figures of a page, all or none."""
-    writers: dict[Path, Writer] = {path: _text_writer(text) for path, text in texts.items()}
-    writers |= {path: _figure_writer(figure) for path, figure in figures.items()}
+    writers: dict[Path, Writer] = {path: text_writer(text) for path, text in texts.items()}
+    writers |= {path: figure_writer(figure) for path, figure in figures.items()}
     write_together(writers)
 
 
-def _text_writer(text: str) -> Writer:
-    return lambda to: to.write_text(text)
+def text_writer(text: str) -> Writer:
+    """Writes a text."""
+    return lambda to: to.write_text(text, encoding="utf-8")
 
 
-def _figure_writer(figure: Figure) -> Writer:
+def figure_writer(figure: Figure) -> Writer:
+    """Draws a figure, in the format of the file's name."""
     return lambda to: figure.savefig(to, dpi=DPI)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from bayesmeta.actions import UniformBall
 from bayesmeta.agents.roster import ROSTER
+from bayesmeta.calibration.ranks import rank_of
 from bayesmeta.checks import Array
 from bayesmeta.environment import Bounds, TaskFamily
 from bayesmeta.estimators.moments import least_squares
@@ -132,8 +133,8 @@ def ranks_of(draws: dict[str, Array], family: TaskFamily) -> list[float]:
     ranks = []
     for true, (name, index) in zip(truth, PLACES, strict=True):
         if name in draws:
-            place: tuple[Any, ...] = (slice(THIN - 1, None, THIN), *index)
-            ranks.append(float((draws[name][place] < true).sum()))
+            place: tuple[Any, ...] = (slice(None), *index)
+            ranks.append(float(rank_of(draws[name][place], true, THIN)))
         else:
             ranks.append(np.nan)
     return ranks

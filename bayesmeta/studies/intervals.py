@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesmeta.calibration.shares import counted
 from bayesmeta.checks import Array, InputError
 from bayesmeta.fitted.bootstrap import percentiles
 from bayesmeta.fitted.prior import FittedPrior
@@ -119,13 +120,12 @@ def summary(record: xr.Dataset) -> xr.Dataset:
     import xarray as xr
 
     true = xr.DataArray(truth(), dims="quantity", coords={"quantity": list(QUANTITIES)})
-    there = record.low.notnull() & record.high.notnull()
-    covered = there & (record.low <= true) & (true <= record.high)
+    covered, available = counted(record.low, record.high, true, "run")
     singular = record.singular == 1
     return xr.Dataset(
         {
-            "covered": covered.sum("run"),
-            "available": there.sum("run"),
+            "covered": covered,
+            "available": available,
             "width": (record.high - record.low).median("run"),
             "predicted": record.predicted.sum("run"),
             "predicted_width": record.predicted_width.median("run"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import bayesmeta as bm
@@ -19,21 +21,27 @@ KEYS = [
 
 
 def test_a_family_as_json_and_as_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Rows with the promised keys, one for each quantity and level, and the Dataset beside them."""
-    out = tmp_path / "new" / "lab.nc"
+    """Rows with the promised keys, one for each quantity and level; the files hold the same."""
+    out = tmp_path / "new" / "lab"
     arguments = ["--tasks", "10,20", "--estimators", "moment,reml", "--levels", "0.5,0.9"]
     assert run("calibrate", *SMALL, *arguments, "--json", "--out", str(out)) == 0
     rows = json.loads(capsys.readouterr().out)
     assert all(list(row) == KEYS for row in rows)
-    quantities = ["mu[x1]", "mu[x2]", "sd[x1]", "sd[x2]", "corr[x2, x1]"]
-    quantities += ["cov[x1, x1]", "cov[x2, x1]", "cov[x2, x2]", "next task"]
-    assert [row["quantity"] for row in rows[:18:2]] == quantities
-    assert len(rows) == 2 * 2 * 9 * 2
-    lab = bm.read_record(out)
+    quantities = list(dict.fromkeys(row["quantity"] for row in rows))
+    assert quantities[:5] == ["mu[0]", "mu[1]", "sd[0]", "sd[1]", "corr[1, 0]"]
+    assert quantities[5:] == ["cov[0, 0]", "cov[1, 0]", "cov[1, 1]", "next task"]
+    assert len(rows) == 2 * 2 * len(quantities) * 2
+    assert json.loads((out / "measures.json").read_text()) == rows
+    lab = bm.read_record(out / "lab.nc")
     assert lab.sizes["replication"] == 12
     found = bm.measures(lab)
     at = {"estimator": "reml", "tasks": 20, "quantity": "mu[x1]", "level": 0.9}
-    (row,) = [row for row in rows if all(row[key] == value for key, value in at.items())]
+    same = at | {"quantity": "mu[0]"}
+    (row,) = [row for row in rows if all(row[key] == value for key, value in same.items())]
+    table = pd.read_csv(out / "measures.csv")
+    assert table.name[table.quantity == "mu[0]"].unique().tolist() == ["mu[x1]"]
+    expected = pd.DataFrame(rows).coverage.astype(float)
+    np.testing.assert_allclose(table.coverage, expected, rtol=1e-5)
     assert row["coverage"] == pytest.approx(float(found.coverage.sel(at)))
     assert row["interval_score"] == pytest.approx(float(found.interval_score.sel(at)))
 
@@ -57,9 +65,15 @@ def test_a_table_for_people(capsys: pytest.CaptureFixture[str], sleep: Path) -> 
     command = ["calibrate", str(sleep), *COLUMNS, "--replications", "12", "--jobs", "1"]
     assert run(*command, "--estimators", "moment-clipped,reml") == 0
     shown = capsys.readouterr().out
-    assert "moment-clipped" in shown and "width of mu" in shown and "next task" in shown
-    (sentence,) = [line for line in shown.splitlines() if line.startswith("With 18 tasks")]
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 80 and "…" not in shown
+    (head,) = [line.split() for line in lines if line.startswith(" estimator")]
+    assert head == ["estimator", "mu", "sd", "next", "task", "width", "score", "rmse", "bias"]
+    rows = [line.split()[0] for line in lines if line.startswith((" moment", " reml"))]
+    assert rows == ["moment-clipped", "reml"]
+    sentence = " ".join(shown[shown.index("With 18 tasks") :].split())
     assert "of mu by" in sentence and "of sd by" in sentence and "12 replications" in sentence
+    assert "moment-clipped, 18 tasks: no interval of corr in 100%" in sentence
 
 
 def test_goes_on_from_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -83,8 +97,8 @@ def test_goes_on_from_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         (["--explore", "nobody"], "unknown agent"),
         (["--explore", "500"], "horizon"),
         (["--task", "shop"], "--task describes a table"),
+        (["--intercept"], "--intercept describes a table"),
         (["--noise-sd", "-1"], "--noise-sd must be greater than 0"),
-        (["--out", "lab.csv"], "--out must end in .nc"),
         (["--intervals", "walt"], "unknown intervals"),
         (["--wrong", "skewed"], "did you mean 'skewed theta'"),
         (["nothing.csv", "--task", "a", "--reward", "b", "--features", "c"], "nothing.csv"),
@@ -97,3 +111,17 @@ def test_bad_input(arguments: list[str], words: str, capsys: pytest.CaptureFixtu
     assert run("calibrate", *small, *arguments) == 2
     said = capsys.readouterr()
     assert said.out == "" and words in said.err and len(said.err.splitlines()) == 1
+
+
+def test_nothing_is_left_of_a_command_that_fails(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The folder is made before the work, and gone after an error; one that was there stays."""
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.mkdir()
+    for out in (new, old):
+        assert run("calibrate", *SMALL, "--estimators", "rmel", "--out", str(out)) == 2
+    assert old.exists() and not new.exists()
+    (tmp_path / "file").write_text("")
+    assert run("calibrate", *SMALL, "--out", str(tmp_path / "file")) == 2
+    assert "cannot write in" in capsys.readouterr().err

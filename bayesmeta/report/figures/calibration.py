@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from bayesmeta.calibration.ranks import Uniformity, uniformity
+from bayesmeta.calibration.ranks import Uniformity, band, uniformity
 from bayesmeta.checks import Array
 from bayesmeta.report.figures.style import (
     BAND,
     FAINT,
-    INK,
     LABEL,
     SMALL,
     THIN,
@@ -20,6 +19,7 @@ from bayesmeta.report.figures.style import (
     Look,
     clean,
     label_ends,
+    label_peaks,
     new_figure,
     note_below,
 )
@@ -78,24 +78,13 @@ def _ranks(axes: Axes, found: Mapping[str, Uniformity]) -> None:
         axes.plot(one.points, one.difference, **_LOOKS[quantity].options(marked=False))
     named = {q: one for q, one in found.items() if limit < 0.5 or one.p_value < 0.01}
     axes.set_ylim(-limit, limit)
-    for side in (1, -1):
-        peaks = []
-        for quantity, one in named.items():
-            place = int(np.abs(one.difference).argmax())
-            if np.sign(one.difference[place]) == side:
-                peaks.append((one.points[place], one.difference[place], quantity))
-        slots = (np.arange(len(peaks)) + 0.5) / max(len(peaks), 1)
-        for (x, y, quantity), slot in zip(sorted(peaks), slots, strict=True):
-            axes.annotate(
-                _LOOKS[quantity].label,
-                (x, y),
-                xytext=(slot, side * 0.88 * limit),
-                ha="center",
-                va="center",
-                fontsize=LABEL,
-                color=INK,
-                arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": THIN, "shrinkB": 0},
-            )
+    label_peaks(axes, [peak_of(one, _LOOKS[quantity]) for quantity, one in named.items()], limit)
+
+
+def peak_of(one: Uniformity, look: Look) -> End:
+    """Where the distribution of ranks is furthest from the uniform one."""
+    place = int(np.abs(one.difference).argmax())
+    return End(float(one.points[place]), float(one.difference[place]), look)
 
 
 class Covered(NamedTuple):
@@ -108,10 +97,8 @@ class Covered(NamedTuple):
 
 
 def figure_coverage(panels: Sequence[Covered]) -> Figure:
-    """How often intervals hold the truth, less their level, with the band in which a point of a
-    right model lies with probability 95%."""
-    from scipy.stats import binom
-
+    """How often intervals hold the truth, less their level, with the band in which a line of a
+    right model stays with probability 95%."""
     columns = 3
     figure = new_figure(13, 3.6 * -(-len(panels) // columns))
     grid = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).ravel()
@@ -119,7 +106,7 @@ def figure_coverage(panels: Sequence[Covered]) -> Figure:
         axes.set_visible(False)
     for axes, panel in zip(grid, panels, strict=False):
         level = np.array(panel.levels)
-        low, high = (binom.ppf(end, panel.runs, level) / panel.runs for end in (0.025, 0.975))
+        low, high = band(panel.runs, level)
         axes.fill_between(level, low - level, high - level, color=BAND, linewidth=0)
         axes.axhline(0, color=FAINT, linewidth=THIN)
         ends = []
@@ -135,7 +122,6 @@ def figure_coverage(panels: Sequence[Covered]) -> Figure:
     figure.supylabel("share of truths inside, less the level", fontsize=LABEL)
     note_below(
         figure,
-        "grey: where a point of a right model lies with probability 95%, each point by itself, so "
-        "that some lie outside",
+        "grey: where a line of a right model stays with probability 95%, at all levels together",
     )
     return figure

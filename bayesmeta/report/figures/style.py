@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -89,6 +90,31 @@ def method_look(method: str) -> Look:
     return _METHODS[_SAME.get(method, method)]
 
 
+def looks_of(names: Sequence[str]) -> dict[str, Look]:
+    """A look for each of the estimators of a lab, labelled as its user calls it: the colour is that
+    of the method that a name begins with, and no two have both dashes and marker in common."""
+    found: dict[str, Look] = {}
+    taken: set[tuple[str, str]] = set()
+    for name in names:
+        begins = [m for m in _METHODS if name == m or name.startswith((f"{m},", f"{m}(", f"{m} "))]
+        own = _METHODS[max(begins, key=len)] if begins else _strange(len(found))
+        ways = [(own.line, own.marker), *((line, mark) for mark in _MARKS for line in _DASHES)]
+        free = (way for way in ways if (str(way[0]), way[1]) not in taken)
+        line, marker = next(free, ways[0])
+        taken.add((str(line), marker))
+        found[name] = Look(shortened(name, 30), own.color, line, marker)
+    return found
+
+
+_DASHES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)))
+_MARKS = "sPhp>dH8"
+
+
+def _strange(order: int) -> Look:
+    """The look of what is no method of ours."""
+    return Look("", _SPARE[order % len(_SPARE)], _DASHES[order % 4], _MARKS[order % 8])
+
+
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure, in inches."""
     from matplotlib.figure import Figure
@@ -143,11 +169,13 @@ def _packed(parts: Sequence[str], between: str, room: float) -> list[str]:
     return lines
 
 
+@cache
 def _points(text: str) -> float:
-    """The width of a line in the size of notes."""
+    """The width of a line in the size of notes, by the corners of its letters' outlines: exact
+    extents of their curves take a thousand times as long."""
     from matplotlib.textpath import TextPath
 
-    return float(TextPath((0, 0), text, size=LABEL).get_extents().width) if text.strip() else 0.0
+    return float(np.ptp(TextPath((0, 0), text, size=LABEL).vertices[:, 0])) if text.strip() else 0.0
 
 
 def shortened(text: str, most: int) -> str:
@@ -230,6 +258,25 @@ def label_ends(axes: Axes, ends: Sequence[End]) -> None:
             fontsize=LABEL,
             annotation_clip=False,
         ).set_gid("label")
+
+
+def label_peaks(axes: Axes, peaks: Sequence[End], limit: float) -> None:
+    """Names with leaders to where lines are extreme: those of peaks above 0 along the top of the
+    axes, which end at ``limit``, the others along the bottom."""
+    for side in (1, -1):
+        those = sorted((end.x, end.y, end.look.label) for end in peaks if np.sign(end.y) == side)
+        slots = (np.arange(len(those)) + 0.5) / max(len(those), 1)
+        for (x, y, name), slot in zip(those, slots, strict=True):
+            axes.annotate(
+                name,
+                (x, y),
+                xytext=(slot, side * 0.88 * limit),
+                ha="center",
+                va="center",
+                fontsize=LABEL,
+                color=INK,
+                arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": THIN, "shrinkB": 0},
+            ).set_gid("label")
 
 
 def apart(places: Array, gap: float) -> Array:
