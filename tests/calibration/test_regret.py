@@ -29,6 +29,8 @@ def test_regret_is_paired_and_relative() -> None:
     ).sel(tasks=10)  # fmt: skip
     assert (lab.relative_regret.sel(estimator="truthful") == 0).all()
     assert (lab.known_regret > 0).all()
+    right, wrong = lab.known_regret.transpose("wrong", ...)
+    assert (right != wrong).all()  # tasks are played in the world that the data are of
     assert (lab.relative_regret.sel(estimator="far_off") > 0).all()
     assert (lab.relative_regret.sel(estimator="moment-widened(1)") != 0).any()
     assert lab.relative_regret.sel(estimator="beyond").isnull().all()

@@ -46,6 +46,20 @@ def test_a_family_as_json_and_as_a_file(capsys: pytest.CaptureFixture[str], tmp_
     assert row["interval_score"] == pytest.approx(float(found.interval_score.sel(at)))
 
 
+def test_a_wrong_world(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the same call of the lab has it, and not as the right world."""
+    command = ["calibrate", *SMALL, "--tasks", "10", "--estimators", "moment", "--json"]
+    wrong = "clustered theta"
+    assert run(*command, "--wrong", wrong) == 0
+    rows = json.loads(capsys.readouterr().out)
+    family = bm.paper_family(dim=2, horizon=30)
+    options = {"tasks": 10, "estimators": "moment", "replications": 12, "jobs": 1}
+    for name, same in ((wrong, True), (None, False)):
+        found = bm.measures(bm.calibrate(family, wrong=name, **options))
+        bias = float(found.bias.sel(tasks=10, estimator="moment", quantity="mu[x1]"))
+        assert (rows[0]["bias"] == pytest.approx(bias)) is same
+
+
 def test_a_table_for_people(capsys: pytest.CaptureFixture[str], sleep: Path) -> None:
     """A row for every estimator, and a sentence; of one's own table."""
     command = ["calibrate", str(sleep), *COLUMNS, "--replications", "12", "--jobs", "1"]
@@ -86,6 +100,7 @@ def test_goes_on_from_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         (["--intercept"], "--intercept describes a table"),
         (["--noise-sd", "-1"], "--noise-sd must be greater than 0"),
         (["--intervals", "walt"], "unknown intervals"),
+        (["--wrong", "skewed"], "did you mean 'skewed theta'"),
         (["nothing.csv", "--task", "a", "--reward", "b", "--features", "c"], "nothing.csv"),
         (["sleepstudy", "--dim", "3"], "--dim is of a simulated family"),
     ],
