@@ -186,8 +186,7 @@ class TaskFamily:
 
     def draw(self, rng: np.random.Generator) -> Task:
         """One task: parameter, then noise, then actions, in that order from one generator."""
-        theta = self._parameter(rng.standard_normal(self.dim))
-        noise = rng.standard_normal(self.horizon)
+        theta, noise = self._law(rng)
         actions, radius = self.actions.draw(rng, self.horizon), self.actions.radius
         if actions.shape[-1] == 0:
             best = np.array([radius * np.linalg.norm(theta)])
@@ -198,7 +197,7 @@ class TaskFamily:
 
     def draw_block(self, rng: np.random.Generator, size: int) -> Task:
         """Several tasks as ``draw`` draws them one after another, with a leading axis."""
-        if not isinstance(self.actions, UniformBall):
+        if not isinstance(self.actions, UniformBall) or type(self) is not TaskFamily:
             drawn = [self.draw(rng) for _ in range(size)]
             theta, noise, actions, _, best = (np.array(part) for part in zip(*drawn, strict=True))
             return Task(theta, noise, actions, self.actions.radius, best)
@@ -209,6 +208,10 @@ class TaskFamily:
         best = np.empty(actions.shape[:2])
         best_of_tasks(actions, theta, best)
         return Task(theta, noise, actions, self.actions.radius, best)
+
+    def _law(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Theta, and the noise of all steps in units of sigma; other laws override it."""
+        return self._parameter(rng.standard_normal(self.dim)), rng.standard_normal(self.horizon)
 
     def _parameter(self, normals: Array) -> Array:
         out: Array = self.prior.mean + self.prior.cholesky @ normals

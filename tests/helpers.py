@@ -54,6 +54,12 @@ STOCHASTIC = (
     "lab/bias",
     "lab/monte-carlo-error",
     "lab/explored-at-once",
+    "lab/wrong-moments",
+    "lab/wrong-bias",
+    "lab/wrong-next",
+    "lab/theta-observed",
+    "lab/ranks",
+    "lab/radii",
     "lab/band",
 )
 

@@ -1,4 +1,4 @@
-"""The README's own code runs."""
+"""The code of the README and of the pages in docs/ runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from bayesmeta.cli import _parser, main
 from tests.helpers import ROOT
 
 README = (ROOT / "README.md").read_text()
+PAGES = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
+EVERYTHING = {"README.md": README, **PAGES}
+LINES = 150
+"""Of the README, at most: one can skim it."""
 
 
 def test_the_two_commands_stand_first() -> None:
@@ -23,13 +27,21 @@ def test_the_two_commands_stand_first() -> None:
     assert first.split("\n")[2].startswith("make test")
 
 
-def test_the_readmes_own_study_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= LINES
+
+
+def test_the_study_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a reader would: the block in a file, the commands below it, the file they promise."""
-    (block,) = re.findall(r"```python\n(# my_study\.py\n.*?)```", README, flags=re.DOTALL)
+    (block,) = re.findall(
+        r"```python\n(# my_study\.py\n.*?)```", PAGES["cluster.md"], flags=re.DOTALL
+    )
     (tmp_path / "my_study.py").write_text(block.replace("range(20)", "range(2)"))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    commands = re.findall(r"^bayesmeta (study \w+ my_study:study)", README, flags=re.MULTILINE)
+    commands = re.findall(
+        r"^bayesmeta (study \w+ my_study:study)", PAGES["cluster.md"], flags=re.MULTILINE
+    )
     assert [line.split()[1] for line in commands] == ["run", "status", "collect"]
     for line in commands:
         assert main([*line.split(), *(["--jobs", "1"] if "run" in line.split() else [])]) == 0
@@ -38,32 +50,46 @@ def test_the_readmes_own_study_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delitem(sys.modules, "my_study")
 
 
-def test_the_commands_of_the_readme_are_commands() -> None:
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_commands_are_commands(name: str) -> None:
     """Every line with bayesmeta on it parses."""
-    lines = re.findall(r"^bayesmeta (.*?)(?:  +#.*)?$", README, flags=re.MULTILINE)
-    assert len(lines) >= 7
+    lines = re.findall(r"^bayesmeta (.*?)(?:  +#.*)?$", EVERYTHING[name], flags=re.MULTILINE)
+    assert len(lines) >= {"README.md": 6, "own-data.md": 3, "cluster.md": 7}.get(name, 0)
     for line in lines:
         assert callable(_parser().parse_args(shlex.split(line)).command)
 
 
-def test_the_python_blocks_run() -> None:
+def run_blocks(text: str) -> dict[str, object]:
     """Every Python block, in order, in one namespace, and what it leaves behind."""
-    blocks = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    assert len(blocks) >= 3
     names: dict[str, object] = {}
-    for block in blocks:
+    for block in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL):
         exec(block.replace("tasks=500, runs=4", "tasks=20, runs=2"), names)
-    player, cautious = names["player"], names["cautious"]
-    assert isinstance(player, bm.Player)
-    assert player.tasks_seen == 1
-    assert isinstance(cautious, bm.Agent)
-    assert cautious.learner == bm.agents.Moments(widening=30.0)
+    return names
 
 
-def test_the_places_it_names_are_there() -> None:
-    """Every path in code style, in the table of where to look and elsewhere."""
-    named = set(re.findall(r"`((?:bayesmeta|analyses|notebooks|tests)/[\w./-]*)`", README))
-    assert len(named) > 15
+@pytest.mark.parametrize("name", [name for name in EVERYTHING if name != "cluster.md"])
+def test_the_python_blocks_run(name: str) -> None:
+    names = run_blocks(EVERYTHING[name])
+    assert names or "```python" not in EVERYTHING[name]
+    if name == "simulate.md":
+        player, cautious = names["player"], names["cautious"]
+        assert isinstance(player, bm.Player)
+        assert player.tasks_seen == 1
+        assert isinstance(cautious, bm.Agent)
+        assert cautious.learner == bm.agents.Moments(widening=30.0)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_places_are_there(name: str) -> None:
+    """Every path in code style, in tables of where to look and elsewhere, and every link."""
+    folder = ROOT if name == "README.md" else ROOT / "docs"
+    text = EVERYTHING[name]
+    named = set(re.findall(r"`((?:bayesmeta|analyses|notebooks|tests)/[\w./-]*)`", text))
+    assert len(named) > {"where-to-look.md": 15}.get(name, -1)
     assert not [path for path in named if not (ROOT / path).exists()]
-    linked = re.findall(r"\]\(((?!http|#)[^)]+)\)", README)
-    assert not [path for path in linked if not (ROOT / path).exists()]
+    linked = re.findall(r"\]\(((?!http|#)[^)]+)\)", text)
+    assert not [path for path in linked if not (folder / path).exists()]
+
+
+def test_every_page_is_linked() -> None:
+    assert all(f"(docs/{name})" in README for name in PAGES)

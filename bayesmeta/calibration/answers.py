@@ -37,7 +37,8 @@ class EstimateWithIntervals(NamedTuple):
         The prior.
     intervals : callable
         ``intervals(level)`` is a dict from names of quantities (``mu[x1]``, ``sd[x1]``,
-        ``corr[x2, x1]``, ``sigma``) to pairs (low, high); a quantity that is not there has none.
+        ``corr[x2, x1]``, ``cov[x2, x1]``, ``sigma``) to pairs (low, high); a quantity that is not
+        there has none.
 
     Examples
     --------

@@ -1,4 +1,5 @@
-"""Intervals by name, at several levels at once; the formulas are those of ``bayesmeta.fitted``."""
+"""Intervals by name, at several levels at once; the formulas are those of ``bayesmeta.fitted``, and
+the paper's, of ``radii``."""
 
 from __future__ import annotations
 
@@ -8,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from bayesmeta.calibration.answers import Answer, Asked, Estimator, is_posterior
+from bayesmeta.calibration.radii import radii_ends
 from bayesmeta.checks import Array, InputError, one_of
 from bayesmeta.fitted import wald
 from bayesmeta.fitted.bootstrap import bootstrap, percentiles
 from bayesmeta.fitted.profile import profile_intervals
 
-KINDS = ("wald", "wald-natural", "profile", "bootstrap", "central", "hdi")
+RADII = "radii"
+"""The paper's own."""
+KINDS = ("wald", "wald-natural", "profile", "bootstrap", RADII, "central", "hdi")
 """What ``calibrate`` knows."""
 OWN = "own"
 """Those that a user's function returns."""
@@ -37,8 +41,12 @@ def kinds_of(estimator: Estimator, wanted: tuple[str, ...] | None) -> list[str]:
         has = (OWN,)
     elif estimator in ("ml", "reml"):
         has = ("wald", "wald-natural", "profile", "bootstrap")
-    elif estimator in ("moment", "moment-clipped"):
+    elif estimator == "moment-clipped":
         has = ("wald", "wald-natural", "bootstrap")
+    elif estimator == "moment":
+        has = ("wald", "wald-natural", "bootstrap", RADII)
+    elif estimator.startswith("moment-widened"):
+        has = ("wald", "wald-natural", RADII)
     else:
         has = ("wald", "wald-natural")
     return [one for one in wanted or () if one in has] or [has[0]]
@@ -66,6 +74,8 @@ def ends(kind: str, answer: Answer, asked: Asked, method: Any, levels: Array) ->
     """Low and high ends, (2, levels, quantities); NaN where there is no interval."""
     if kind == OWN and answer.own is not None:
         return _users(answer, asked, levels)
+    if kind == RADII:
+        return radii_ends(answer, asked, levels)
     if kind in ("central", "hdi"):
         assert answer.draws is not None
         by = _shortest if kind == "hdi" else percentiles

@@ -13,8 +13,10 @@ from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import Exploration
 from bayesmeta.calibration.answers import Estimator, checked_estimators
 from bayesmeta.calibration.cell import Lab, replicate
-from bayesmeta.calibration.intervals import checked_kinds, judges_of
-from bayesmeta.calibration.worlds import PRIORS, world_of
+from bayesmeta.calibration.intervals import RADII, checked_kinds, judges_of
+from bayesmeta.calibration.regret import TASKS as NEXT_TASKS
+from bayesmeta.calibration.scenarios import scenarios_of
+from bayesmeta.calibration.worlds import PRIORS
 from bayesmeta.checks import InputError, real, whole
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 TASKS = 100
 """Of a family, where no number is asked for."""
+type Way = Exploration | Agent | str | None
+"""In which data come about."""
 
 
 def calibrate(
@@ -42,9 +46,11 @@ def calibrate(
     intervals: str | Iterable[str] | None = None,
     levels: float | Iterable[float] = LEVELS,
     replications: int = 200,
-    explore: Exploration | Agent | str | None = None,
+    explore: Way | Iterable[Way] | Mapping[str, Way] = None,
     truth: GaussianPrior | PriorEstimate | Prior | None = None,
     noise_sd: float | str | None = None,
+    wrong: str | Iterable[str] | None = None,
+    regret: bool | int = False,
     random_seed: int = 0,
     jobs: int | None = None,
     folder: Path | str | None = None,
@@ -70,16 +76,18 @@ def calibrate(
         ``EstimateWithIntervals``. What fails is counted in ``failed``, and ``problem`` says why.
     intervals : str or list of str, optional
         ``"wald"`` (standard deviations on the log scale, correlations by Fisher's z),
-        ``"wald-natural"``, ``"profile"`` and ``"bootstrap"`` of estimates; ``"central"`` and
-        ``"hdi"`` of posteriors. An estimator that has none of those named is judged by its usual
-        ones, Wald or central.
+        ``"wald-natural"``, ``"profile"`` (not of covariances) and ``"bootstrap"`` of estimates;
+        ``"radii"`` of ``moment`` and ``moment-widened``, the paper's events E_m and E_s at each
+        level, where E_v holds; ``"central"`` and ``"hdi"`` of posteriors. An estimator that has
+        none of those named is judged by its usual ones, Wald or central.
     levels : list of float
         Probabilities of intervals.
     replications : int
         How often data are drawn, for each number of tasks.
-    explore : Exploration, Agent or str, optional
+    explore : Exploration, Agent or str, or a list or dict of them, optional
         How the data of a family come about: by the opening exploration of each task, or by all
-        steps of an agent, given as a row or by name. By default all steps explore.
+        steps of an agent, given as a row or by name. By default all steps explore. Several are
+        judged side by side, along a dimension ``data``.
     truth : GaussianPrior, PriorEstimate, LKJ or InverseWishart, optional
         What thetas are drawn from: the family's own prior, or the fit of a table by REML, where
         None. A prior over priors gives a new truth each time, and ``rank`` of it among the draws
@@ -87,6 +95,17 @@ def calibrate(
     noise_sd : float or str, optional
         What estimators are told of the noise: ``"known"`` (the default of a family), ``"estimate"``
         (of a table), or a number, right or wrong.
+    wrong : str or list of str, optional
+        How the model is wrong: ``"heavy-tailed theta"`` (t with 5 degrees of freedom),
+        ``"clustered theta"`` (two clusters), ``"skewed theta"`` (exponential), all with the mean
+        and covariance of the truth; ``"heavy-tailed noise"`` (t with 5, of a family only),
+        ``"unequal noise"`` (twice the standard deviation in every other task, by chance), of the
+        right variance on average; ``"noise told too small"`` or ``"… too large"``, by 20%, where
+        ``noise_sd`` is ``"known"``. Several, among them ``"nothing"``, are judged side by side,
+        along a dimension ``wrong``.
+    regret : bool or int
+        Whether Thompson Sampling plays next tasks of a family with every estimated prior, and how
+        many (20).
     random_seed : int
         Seed; each replication has its own, made of this, its number and ``tasks``.
     jobs, folder, progressbar, **workers
@@ -96,13 +115,16 @@ def calibrate(
     -------
     xarray.Dataset
         By tasks, replication and estimator: ``estimate``, ``error`` (the standard error it
-        claims), ``low`` and ``high`` of every quantity, beside its ``truth``; ``cov_error``, the
-        operator norm of Sigma's error; ``dominates``, whether Sigma is at least the true one;
+        claims), ``low`` and ``high`` of every quantity, beside its ``truth``; ``mean_error`` and
+        ``cov_error``, the norm of mu's error and the operator norm of Sigma's, and with radii
+        ``mean_radius`` and ``cov_radius``; ``dominates``, whether Sigma is at least the true one;
         ``not_positive_definite``, ``singular`` and ``failed``; and of the next task's theta
         ``inside``, the share of 20 of them in the forecast's ellipsoids, ``next_width``, ``pit``,
         ``pit_distance``, ``log_score`` and ``energy_score``. The forecast is N(mean, Sigma), with
         the covariance of the mean added where the estimate states it (as moments, likelihood and
-        split do); that of a posterior is by its draws.
+        split do); that of a posterior is by its draws. With ``regret``, the mean
+        ``relative_regret`` of next tasks, over that with the true prior, ``known_regret``: tasks,
+        noise and the agent's randomness are the same.
 
     See Also
     --------
@@ -119,19 +141,19 @@ def calibrate(
     """
     found = checked_estimators(estimators)
     halved = "split" in found.values()
-    world = world_of(where, explore, truth, noise_sd, halved)
-    if isinstance(world.truth.prior, PRIORS):  # the posterior is the one of this prior
-        own = world.truth.prior
-        found = {name: own if one == "posterior" else one for name, one in found.items()}
     if noise_sd is None:
         noise_sd = "known" if isinstance(where, TaskFamily) else "estimate"
+    told = _noise(noise_sd)
+    scenarios = scenarios_of(where, explore, wrong, truth, told, halved)
+    own = scenarios.first.truth.prior
+    if isinstance(own, PRIORS):  # the posterior is the one of this prior
+        found = {name: own if one == "posterior" else one for name, one in found.items()}
+    kinds = checked_kinds(intervals)
     lab = Lab(
-        world,
-        found,
-        judges_of(found, checked_kinds(intervals)),
-        _levels(levels),
-        _noise(noise_sd),
+        scenarios, found, judges_of(found, kinds), _levels(levels), told, _regret(regret, where)
     )
+    if RADII in (kinds or ()) and not isinstance(where, TaskFamily):
+        raise InputError("intervals='radii' needs the bounds of a TaskFamily; a table has none")
     study = Study(
         "calibrate",
         grid(
@@ -179,6 +201,15 @@ def _numbers(tasks: int | Iterable[int] | None, where: object) -> list[int]:
     if not several:
         raise InputError("tasks is empty; give a number of tasks, or several")
     return [whole("tasks", one, least=2) for one in several]
+
+
+def _regret(regret: bool | int, where: object) -> int:
+    """Next tasks that are played."""
+    if regret is False:
+        return 0
+    if not isinstance(where, TaskFamily):
+        raise InputError("regret is of tasks of a TaskFamily; a table's cannot be played")
+    return NEXT_TASKS if regret is True else whole("regret", regret, least=1)
 
 
 def _levels(levels: float | Iterable[float]) -> tuple[float, ...]:

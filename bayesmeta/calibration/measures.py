@@ -21,7 +21,9 @@ OVER = "replication"
 SURE = 0.95
 """Probability of the exact binomial intervals of coverages."""
 SHARES = ("failed", "not_positive_definite", "singular", "dominates")
-MEANS = ("cov_error", "log_score", "energy_score", "next_width")
+MEANS = ("mean_error", "cov_error", "log_score", "energy_score", "next_width")
+ASKED = ("relative_regret", "known_regret", "mean_radius", "cov_radius")
+"""Means of what there is only where it was asked for."""
 
 
 def measures(lab: xr.Dataset) -> xr.Dataset:
@@ -35,8 +37,8 @@ def measures(lab: xr.Dataset) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        By tasks and estimator, each with a Monte-Carlo standard error of the same name and
-        ``_error``:
+        By tasks and estimator (and ``data`` and ``wrong``, where there are several), each with a
+        Monte-Carlo standard error of the same name and ``_error``:
 
         bias, rmse
             of the estimates of every quantity
@@ -49,8 +51,14 @@ def measures(lab: xr.Dataset) -> xr.Dataset:
         next_coverage, next_width, log_score, energy_score
             of the next task's theta, where the estimate is a prior (``next_available`` is the
             share where it is); the coverage is of ellipsoids, by level
-        cov_error
-            the operator norm of the error of Sigma
+        mean_error, cov_error
+            the norm of the error of mu, and the operator norm of that of Sigma
+        mean_within, cov_within, mean_radius, cov_radius
+            by level, how often these are within the paper's radii (events E_m and E_s, the latter
+            with ``dominates``), of replications in which E_v holds; where intervals have radii
+        relative_regret, known_regret
+            of next tasks: with the estimated prior less that with the true one, and the latter;
+            where ``regret`` was asked for
         failed, not_positive_definite, singular, dominates
             shares: of all replications, and of those with an estimate
         replications
@@ -72,8 +80,9 @@ def measures(lab: xr.Dataset) -> xr.Dataset:
     content = _of_estimates(lab) | _of_intervals(lab) | _of_next(lab)
     for name in SHARES:
         content |= _mean(name, lab[name])
-    for name in MEANS:
+    for name in (*MEANS, *(name for name in ASKED if name in lab)):
         content |= _mean(name, lab[name])
+    content |= _of_radii(lab)
     content["replications"] = (lab.failed == 0).sum(OVER)
     content["drawn"] = xr.DataArray(lab.sizes[OVER])
     return xr.Dataset(content).assign_attrs(problems=lab.attrs.get("problems", "{}"))
@@ -130,6 +139,17 @@ def _of_next(lab: xr.Dataset) -> dict[str, xr.DataArray]:
     """Shares of several next tasks in one replication go together, so no binomial interval."""
     there = lab.log_score.notnull().sum(OVER) / lab.sizes[OVER]
     return _mean("next_coverage", lab.inside) | {"next_available": there}
+
+
+def _of_radii(lab: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Of the events E_m and E_s."""
+    found: dict[str, xr.DataArray] = {}
+    for part in ("mean", "cov"):
+        if f"{part}_radius" in lab:
+            radius = lab[f"{part}_radius"]
+            within = (lab[f"{part}_error"] <= radius).where(radius.notnull())
+            found |= _mean(f"{part}_within", within)
+    return found
 
 
 def _mean(name: str, values: xr.DataArray) -> dict[str, xr.DataArray]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.calibration.kinds import NEXT, kind_of, kinds_of, side_by_side
+from bayesmeta.calibration.kinds import NEXT, kind_of, kinds_of
+from bayesmeta.calibration.scenarios import each_world
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,29 +27,47 @@ OF_NEXT = {
     "width": "next_width",
 }
 """Those of the next task's theta, which has no estimate, and so no bias."""
+BALLS = {
+    f"{name} (ball)": {
+        "coverage": f"{part}_within",
+        "coverage_error": f"{part}_within_error",
+        "width": f"{part}_radius",
+    }
+    for name, part in (("mu", "mean"), ("Sigma", "cov"))
+}
+"""Those of the paper's events E_m and E_s, where intervals are radii."""
 
 
 def rows_of(found: xr.Dataset) -> list[dict[str, Any]]:
-    """A row for every estimator, number of tasks, quantity and level; the last quantity is the
-    next task. What there is not is None.
+    """A row for every estimator, number of tasks, quantity and level (and ``data`` and ``wrong``,
+    where there are several); the last quantities are the next task and, of radii, the balls. What
+    there is not is None.
 
     Quantities have the numbers of features, from 0: ``mu[0]``, ``sd[1]``, ``corr[1, 0]``.
     """
-    found = side_by_side(found)
     numbered = numbers_of(found)
     rows: list[dict[str, Any]] = []
-    for name in found.estimator.values:
-        for tasks in found.tasks.values:
-            at = found.sel(estimator=name, tasks=tasks)
-            for quantity, number in numbered.items():
-                own = at if quantity == NEXT else at.sel(quantity=quantity)
-                for level in map(float, found.level.values):
-                    head = {"estimator": str(name), "tasks": int(tasks)}
-                    one = head | {"quantity": number, "level": level}
-                    for key in KEYS:
-                        measure = OF_NEXT.get(key) if quantity == NEXT else key
-                        one[key] = _value(own, measure, level)
-                    rows.append(one)
+    for world, one in each_world(found):
+        for name in one.estimator.values:
+            for tasks in one.tasks.values:
+                at = one.sel(estimator=name, tasks=tasks)
+                head = {**world, "estimator": str(name), "tasks": int(tasks)}
+                rows += _of(head, at, numbered)
+    return rows
+
+
+def _of(head: dict[str, Any], at: xr.Dataset, numbered: dict[str, str]) -> list[dict[str, Any]]:
+    """All rows of an estimator at one number of tasks."""
+    same = {key: key for key in KEYS}
+    keys = {name: OF_NEXT if name == NEXT else same for name in numbered}
+    keys |= BALLS if "mean_within" in at else {}
+    rows = []
+    for quantity, measures in keys.items():
+        own = at.sel(quantity=quantity) if measures is same else at
+        for level in map(float, at.level.values):
+            values = {key: _value(own, measures.get(key), level) for key in KEYS}
+            named = {"quantity": numbered.get(quantity, quantity), "level": level}
+            rows.append(head | named | values)
     return rows
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from bayesmeta.calibration.kinds import NEXT, of_kind, relative
+from bayesmeta.calibration.scenarios import each_world, one_world
 from bayesmeta.calibration.shares import exact_interval
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def verdicts(found: xr.Dataset, tasks: int, level: float) -> list[Verdict]:
     exact binomial intervals, simultaneous over the kind's quantities (of the next task plus and
     minus standard errors), reach that far, and where few intervals are lacking.
     """
-    at = found.sel(tasks=tasks, level=level)
+    at = one_world(found).sel(tasks=tasks, level=level)
     return [Verdict(kind, _calibrated(at, kind, level)) for kind in KINDS]
 
 
@@ -70,7 +71,16 @@ def _normal(at: xr.Dataset) -> tuple[xr.DataArray, xr.DataArray]:
 
 
 def in_words(found: xr.Dataset, tasks: int, level: float) -> str:
-    """A sentence: which estimators are calibrated there, and which of those is sharpest."""
+    """A sentence: which estimators are calibrated there, and which of those is sharpest; one for
+    every world, where there are several."""
+    said = []
+    for world, one in each_world(found):
+        where = "; ".join(f"{axis}: {label}" for axis, label in world.items())
+        said.append((f"({where}) " if where else "") + _sentence(one, tasks, level))
+    return "\n".join(said)
+
+
+def _sentence(found: xr.Dataset, tasks: int, level: float) -> str:
     parts = []
     for kind, those in verdicts(found, tasks, level):
         said = "none of them"

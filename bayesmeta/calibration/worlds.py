@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import Exploration, first_steps
 from bayesmeta.agents.roster import ROSTER, find_agents
+from bayesmeta.calibration.steps import chosen, explored_at_once, explored_only, padded, sums_of
+from bayesmeta.calibration.wrong import RIGHT, Wrong, WrongFamily, thetas, unequal
 from bayesmeta.checks import Array, InputError, of_type, real
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.fit import fit_prior
-from bayesmeta.fitted.bootstrap import redraw
+from bayesmeta.fitted.bootstrap import redraw_around
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.codes import Rule
 from bayesmeta.posterior.priors import LKJ, InverseWishart, KnownCovariance, Prior
@@ -54,6 +55,18 @@ class Data(NamedTuple):
     noise_sd: float
     halves: tuple[TaskStatistics, TaskStatistics] | None
     """from every other step, for ``split``"""
+    wrong: Wrong = RIGHT
+    family: TaskFamily | None = None
+    """of the prior and noise, where tasks are simulated"""
+
+    @property
+    def told(self) -> float:
+        """The noise as those are told who know it, rightly or not."""
+        return self.wrong.told * self.noise_sd
+
+    def next_thetas(self, rng: np.random.Generator, size: int) -> Array:
+        """Thetas of tasks to come, (size, d)."""
+        return thetas(self.wrong, self.prior, rng, size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +77,7 @@ class Simulated:
     how: Exploration | Agent
     truth: Truth
     halved: bool
+    wrong: Wrong = RIGHT
 
     def draw(self, tasks: int, seed: int) -> Data:
         """So many tasks."""
@@ -72,25 +86,26 @@ class Simulated:
         bounds = self.family.bounds
         if not isinstance(self.truth.prior, GaussianPrior):
             bounds = self.family.told()
-        family = replace(self.family, prior=prior, noise_sd=noise, bounds=bounds)
+        whole = family = replace(self.family, prior=prior, noise_sd=noise, bounds=bounds)
         anew = getattr(family.actions, "redraw", "") == "step"
         if isinstance(self.how, Exploration) and self.how.rule is Rule.FIRST_STEPS and anew:
             tau = self.how.plan(family.setting(tasks)).tau
-            steps = explored_at_once(family, tau, tasks, stream(seed, ENVIRONMENT))
-            return Data(_sums(*steps), prior, noise, self._halves(*steps))
+            steps = explored_at_once(family, tau, tasks, stream(seed, ENVIRONMENT), self.wrong)
+            return Data(sums_of(*steps), prior, noise, self._halves(*steps), self.wrong, whole)
         opening = isinstance(self.how, Exploration)
         if isinstance(self.how, Exploration):
             row = replace(ROSTER["UKTS"], exploration=self.how)
-            family = _explored_only(family, self.how, tasks)
+            family = explored_only(family, self.how, tasks)
         else:
             row = self.how
+        family = WrongFamily.of(family, self.wrong)
         if not self.halved:
             stats = statistics_of(family, row, tasks, seed, opening=opening)
-            return Data(stats, prior, noise, None)
+            return Data(stats, prior, noise, None, self.wrong, whole)
         played = list(steps_of(family, row, tasks, seed, opening=opening))
-        steps = _padded(played)
-        stats = _sums(*steps, np.array([len(rewards) for _, rewards in played]))
-        return Data(stats, prior, noise, self._halves(*steps))
+        steps = padded(played)
+        stats = sums_of(*steps, np.array([len(rewards) for _, rewards in played]))
+        return Data(stats, prior, noise, self._halves(*steps), self.wrong, whole)
 
     def _halves(
         self, actions: Array, rewards: Array
@@ -98,7 +113,7 @@ class Simulated:
         """Of every other step, for ``split``, which needs no counts."""
         if not self.halved:
             return None
-        even, odd = (_sums(actions[:, k::2], rewards[:, k::2]) for k in (0, 1))
+        even, odd = (sums_of(actions[:, k::2], rewards[:, k::2]) for k in (0, 1))
         return even, odd
 
 
@@ -109,6 +124,7 @@ class Redrawn:
 
     stats: TaskStatistics
     truth: Truth
+    wrong: Wrong = RIGHT
 
     def draw(self, tasks: int, seed: int) -> Data:
         """So many tasks."""
@@ -116,9 +132,12 @@ class Redrawn:
         prior, noise = self.truth.draw(rng)
         stats = self.stats
         if tasks != len(stats):
-            stats = _chosen(stats, rng.integers(0, len(stats), size=tasks))
-        drawn = redraw(stats, PriorEstimate(prior, Status.GIVEN, noise_sd=noise), rng)
-        return Data(drawn, prior, noise, None)
+            stats = chosen(stats, rng.integers(0, len(stats), size=tasks))
+        theta = thetas(self.wrong, prior, rng, tasks)
+        sds = np.full(tasks, noise)
+        if self.wrong.noise:
+            sds *= unequal(rng, tasks)
+        return Data(redraw_around(stats, theta, sds, rng), prior, noise, None, self.wrong)
 
 
 World = Simulated | Redrawn
@@ -167,6 +186,8 @@ def _simulated(
     if isinstance(how, Exploration):
         how.plan(family.setting(2))  # refuses a tau beyond the horizon
     prior = _checked_truth(family.prior if truth is None else truth, family.dim)
+    if isinstance(prior, GaussianPrior):
+        family = replace(family, prior=prior)  # what learners are told is of the truth
     drawn = noise_sd == "estimate" and not isinstance(prior, GaussianPrior)
     return Simulated(family, how, Truth(prior, family.noise_sd, drawn), halved)
 
@@ -205,68 +226,3 @@ def _checked_truth(truth: object, dim: int) -> GaussianPrior | Prior:
     if prior.dim != dim:
         raise InputError(f"truth has dimension {prior.dim}, the tasks {dim}")
     return prior
-
-
-def explored_at_once(
-    family: TaskFamily, tau: int, tasks: int, rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Actions (tasks, tau, d) and rewards of exploration where sets are drawn anew at every step:
-    a uniform choice from independent draws of a law is a draw of the law, so no set is drawn."""
-    theta = family.prior.sample(rng, tasks)
-    law: Any = family.actions
-    actions = law.points(rng, tasks * tau).reshape(tasks, tau, family.dim)
-    noise = family.noise_sd * rng.standard_normal((tasks, tau))
-    return actions, (actions @ theta[:, :, None])[..., 0] + noise
-
-
-def _explored_only(family: TaskFamily, how: Exploration, tasks: int) -> TaskFamily:
-    """A family in which exploration steps have the same law and less is drawn for them: no step
-    after a fixed number of them, one action on offer where sets are drawn anew at every step."""
-    actions: Any = family.actions
-    if getattr(actions, "redraw", "") == "step":
-        actions = replace(actions, count=1)
-    horizon = family.horizon
-    if how.rule is Rule.FIRST_STEPS:
-        horizon = how.plan(family.setting(tasks)).tau
-    return replace(family, actions=actions, horizon=max(horizon, 1))
-
-
-def _padded(played: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Steps of tasks of different lengths in one array, zeros after their ends."""
-    longest = max(len(rewards) for _, rewards in played)
-    actions = np.zeros((len(played), longest, played[0][0].shape[1]))
-    rewards = np.zeros((len(played), longest))
-    for j, (one, own) in enumerate(played):
-        actions[j, : len(own)], rewards[j, : len(own)] = one, own
-    return actions, rewards
-
-
-def _sums(actions: Array, rewards: Array, count: NDArray[np.int64] | None = None) -> TaskStatistics:
-    """Statistics of steps; ``count`` where tasks differ in length."""
-    across = actions.transpose(0, 2, 1)
-    gram = across @ actions
-    steps = np.full(len(actions), actions.shape[1]) if count is None else count
-    return TaskStatistics.trusted(
-        (gram + gram.transpose(0, 2, 1)) / 2,
-        (across @ rewards[:, :, None])[..., 0],
-        steps.astype(float),
-        (rewards**2).sum(axis=1),
-    )
-
-
-def _chosen(stats: TaskStatistics, places: NDArray[np.int64]) -> TaskStatistics:
-    """Some tasks, perhaps more than once; without labels, which would not be unique."""
-    count, energy, logs = (
-        None if one is None else one[places]
-        for one in (stats.count, stats.energy, stats.log_weights)
-    )
-    made = TaskStatistics.trusted(
-        stats.gram[places],
-        stats.moment[places],
-        count,
-        energy,
-        varying=stats.varying,
-        log_weights=logs,
-    )
-    made.__dict__.update(features=stats.features)
-    return made

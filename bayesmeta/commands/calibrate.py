@@ -65,7 +65,15 @@ def add(commands: Subparsers) -> None:
     lab.add_argument(
         "--intervals",
         metavar="A,B,…",
-        help="wald, wald-natural, profile, bootstrap; central, hdi (default: wald and central)",
+        help="wald, wald-natural, profile, bootstrap, radii; central, hdi (default: wald and "
+        "central)",
+    )
+    lab.add_argument(
+        "--wrong",
+        metavar="HOW",
+        help="how the model is wrong: 'heavy-tailed theta', 'clustered theta', 'skewed theta', "
+        "'heavy-tailed noise', 'unequal noise', 'noise told too small', 'noise told too large' "
+        "(default: it is right)",
     )
     lab.add_argument(
         "--levels", default="0.5,0.8,0.9,0.95", metavar="P,Q,…", help="default: %(default)s"
@@ -104,6 +112,7 @@ def _calibrate(options: argparse.Namespace) -> int:
             estimators=listed(options.estimators),
             intervals=None if options.intervals is None else listed(options.intervals),
             levels=[real("--levels", text) for text in listed(options.levels)],
+            wrong=options.wrong,
             replications=whole("--replications", options.replications, least=1),
             random_seed=whole("--seed", options.seed),
             folder=options.folder,

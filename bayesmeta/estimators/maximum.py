@@ -21,14 +21,12 @@ from bayesmeta.estimators.likelihood import WIDE, evaluate, in_threads, pack
 from bayesmeta.estimators.mixed import leading, ordered, varying_first
 from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.estimators.search import LIMIT, Search
-from bayesmeta.estimators.starts import LOST, Climbs, End, at_moments, least_noise
+from bayesmeta.estimators.starts import LOST, SAME_END, Climbs, End, at_moments, least_noise
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 
 MARGIN = 1e-7
 """Log-likelihood by which another place must be better than where the usual starts lead."""
-SAME = 1e-6
-"""Ends of climbs that differ by less are taken for the same place."""
 OFTEN = 10
 """Climbs, of ``MANY``, that must end as high as the estimate, in tables of few facts, to be sure of
 it: a higher end that one climb in 50 finds is then missed by all of them in one table of 57."""
@@ -38,6 +36,10 @@ FEW = 100
 """Tasks up to which the search begins at several places."""
 NARROW = 10
 """Features up to which these are many; with more, climbing from many takes too long."""
+EM = 3
+"""Steps of EM from a place that is not near."""
+OFF = 1e-2
+"""Added to a covariance to begin at: on the boundary the search is slow."""
 RATIO = 1e8
 """Signal to noise beyond which the likelihood is computed with few digits."""
 HOPELESS = 1e13
@@ -108,14 +110,20 @@ def maximise(
 
         least = least_noise(energy, begin)
         climbs = Climbs(packed, begin, least, free, restricted, own)
-        best, strays = _from_usual(begun, climbs, starts, begin, options.limit)
         endless, sure, small = False, True, n <= FEW and own <= NARROW and len(total) < WIDE
+        doubt, start = small, None
         if options.thorough:
+            doubt = small and not climbs.table.plenty
             start = at_moments(differing, change[:own, :own], variance, begin)
-            found = _from_moments(begun, start, None if small else best, options.limit)
-            best, strays = (best, strays + found) if small else (_higher(best, found), strays)
+        near = small and not doubt and start is not None and options.start is None
+        if near and start is not None:
+            starts = [start[0] + OFF * np.eye(own)]
+        best, strays = _from_usual(begun, climbs, starts, begin, near, options.limit)
+        if options.thorough:
+            found = _from_moments(begun, start, None if doubt else best, options.limit)
+            best, strays = (best, strays + found) if doubt else (_higher(best, found), strays)
         if options.thorough and small:
-            ends = climbs.elsewhere()
+            ends = climbs.elsewhere(None if best is None else _value(best))
             endless = least < begin and _endless(ends, begun, least)
             best = _highest(best, strays, ends, begun, least, endless, options.limit)
             endless = endless or (best is not None and least < begin and best[0].variance <= least)
@@ -187,18 +195,19 @@ def _value(ended: Ended) -> float:
 
 
 def _from_usual(
-    begun: Begun, climbs: Climbs, starts: list[Array], noise: float, limit: int
+    begun: Begun, climbs: Climbs, starts: list[Array], noise: float, near: bool, limit: int
 ) -> tuple[Ended | None, list[Ended]]:
     """The highest end of the searches from the usual starts, and those that rounding led astray.
 
-    The first is searched to its end. From the others the likelihood is climbed by compiled code,
-    where features are few, and searched on only where that ends at another height, or nowhere.
+    The first is searched to its end. From the others, and from the first where it is ``near``, the
+    likelihood is climbed by compiled code, where features are few, and searched on only where that
+    ends at another height, or nowhere.
     """
     best: Ended | None = None
     strays: list[Ended] = []
     for k, cov in enumerate(starts):
         quick = climbs.packed.dim < WIDE
-        end = climbs.climb(cov, noise) if k and quick else None
+        end = climbs.climb(cov, noise) if (k or near) and quick else None
         if end is not None and not _elsewhere(end, best):
             continue
         one = None
@@ -207,7 +216,7 @@ def _from_usual(
                 ended = _to_the_end(end, begun, climbs.least, limit)
             else:
                 one = begun(cov, noise)
-                for _ in range(0 if k else 3):
+                for _ in range(0 if k else EM):
                     one.em()
                 if k and quick:
                     one.in_scale(limit)
@@ -223,7 +232,7 @@ def _from_usual(
 def _elsewhere(end: End, best: Ended | None) -> bool:
     """Whether a climb ended elsewhere than where the best search arrived. A lower end counts, too:
     on the boundary a climb stops where a search goes on."""
-    return best is None or not best[2] or abs(end.value - _value(best)) > SAME
+    return best is None or not best[2] or abs(end.value - _value(best)) > SAME_END
 
 
 def _from_moments(
@@ -329,7 +338,7 @@ def _starts(
     if options.start is not None:
         mean = np.linalg.solve(change, options.start[0] - centre)
         # off the boundary, where the search is slow
-        first = (lower.T @ options.start[1] @ lower)[:own, :own] + 1e-2 * one
+        first = (lower.T @ options.start[1] @ lower)[:own, :own] + OFF * one
     if tasks > FEW:
         return mean, [first]
     return mean, [first, *(size * one for size in (1.0, 0.01, 100.0))]  # several maxima

@@ -23,6 +23,13 @@ STARTS = 40
 """Places from which the likelihood is climbed."""
 MANY = 200
 """The same where maxima are many."""
+SEVERAL = 3
+"""Of the ``STARTS``, where maxima are not expected to be several, that must all lead to the same
+place: only then are the others left out."""
+PLENTY = 10
+"""Numbers told by tasks, for each to be estimated, from which on they are not."""
+SAME_END = 1e-6
+"""Ends of climbs that differ by less are taken for the same place."""
 STEPS = 100
 """Steps from each of them at most."""
 ENOUGH = 1000
@@ -109,15 +116,19 @@ class Climbs:
         fine = np.isfinite(value) and max(signal, noise / variance) < RATIO
         return End(value, root, noise) if fine else None
 
-    def elsewhere(self) -> list[End]:
-        """Ends of climbs from many places, the highest first.
+    def elsewhere(self, known: float | None = None) -> list[End]:
+        """Ends of climbs from many places, the highest first; where data are plenty and the first
+        few all end at the height that is ``known``, of these alone.
 
         The places are covariances of every size and rank and, where it is free, noise from the
         first guess down to the ``least``, drawn from a fixed seed: the same for the same table.
         """
         rng, variance, table = np.random.default_rng(0), self.variance, self.table
-        one, found = np.eye(self.own), []
+        one = np.eye(self.own)
+        found: list[End | None] = []
         for k in range(MANY if table.few else STARTS):
+            if k == SEVERAL and table.plenty and _agree(found, known):
+                break
             noise = variance
             if self.free:
                 noise = float(np.exp(rng.uniform(np.log(self.least), np.log(variance))))
@@ -125,6 +136,13 @@ class Climbs:
             found.append(self.climb(make(rng) + 1e-4 * noise / variance * one, noise))
         ends = [end for end in found if end is not None]
         return sorted(ends, key=lambda end: -end.value)
+
+
+def _agree(ends: list[End | None], known: float | None) -> bool:
+    """Whether all climbs ended at the height that is known."""
+    return known is not None and all(
+        end is not None and abs(end.value - known) < SAME_END for end in ends
+    )
 
 
 class _Table:
@@ -141,11 +159,13 @@ class _Table:
         self.most = max(float(np.sum(self.moments**2)) / (n * d), 1.0)
         values = np.linalg.eigvalsh(self.grams)
         told = int((values > SAME * values[:, -1:]).sum())
-        self.few = told < n * d and told <= 2 * (d + own * (own + 1) // 2)
-        self.grams, self.moments = self.grams[:, :own, :own], self.moments[:, :own]
+        sought = d + own * (own + 1) // 2
+        self.few = told < n * d and told <= 2 * sought
         """whether tasks, some of which do not determine their theta, have told hardly more numbers
         than there are to be estimated: then nearly every choice of tasks that are fitted exactly
         has a maximum of its own"""
+        self.plenty = told >= PLENTY * sought
+        self.grams, self.moments = self.grams[:, :own, :own], self.moments[:, :own]
 
     def _sizes(self, rng: np.random.Generator, count: int) -> Array:
         return np.exp(rng.uniform(np.log(1e-2), np.log(10 * self.most), size=count))

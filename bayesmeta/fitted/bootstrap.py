@@ -41,6 +41,16 @@ def redraw(
     """
     if estimate.noise_sd is None:
         raise InputError("this estimate has no noise_sd, so no data can be drawn from it")
+    theta = (
+        estimate.prior.mean + rng.standard_normal(stats.moment.shape) @ estimate.prior.cholesky.T
+    )
+    return redraw_around(stats, theta, np.full(len(stats), estimate.noise_sd), rng)
+
+
+def redraw_around(
+    stats: TaskStatistics, theta: Array, noise_sd: Array, rng: np.random.Generator
+) -> TaskStatistics:
+    """The same where theta (n, d) of every task is given, and the noise (n,) of its rows."""
     n, d = stats.moment.shape
     lengths = np.sqrt(np.maximum(np.diagonal(stats.gram, axis1=1, axis2=2), 0.0))
     lengths = np.where(lengths > 0, lengths, 1.0)
@@ -48,17 +58,16 @@ def redraw(
     values, vectors = np.linalg.eigh(scaled)
     kept = values > 1e-12 * d
     half = vectors * np.sqrt(np.where(kept, values, 0.0))[:, None, :]  # V^(1/2) in own lengths
-    theta = estimate.prior.mean + rng.standard_normal((n, d)) @ estimate.prior.cholesky.T
     # A = Q half' lengths: along Q, x is half' lengths theta + sigma z
     along = np.einsum("nik,ni->nk", half, lengths * theta)
-    along += estimate.noise_sd * rng.standard_normal((n, d))
+    along += noise_sd[:, None] * rng.standard_normal((n, d))
     along = np.where(kept, along, 0.0)
     moment = np.einsum("nik,nk->ni", half, along) * lengths
     energy = None
     if stats.count is not None:
         free = np.maximum(stats.count - kept.sum(axis=1), 0.0)
         left = 2 * rng.standard_gamma(free / 2)
-        energy = (along**2).sum(axis=1) + estimate.noise_sd**2 * left
+        energy = (along**2).sum(axis=1) + noise_sd**2 * left
     made = TaskStatistics.trusted(stats.gram, moment, stats.count, energy)
     made.__dict__.update(
         tasks=stats.tasks,

@@ -51,7 +51,8 @@ def profile_intervals(
     stats: TaskStatistics, estimate: PriorEstimate, quantities: Quantities, level: float
 ) -> tuple[Array, Array]:
     """Lower and upper ends of all quantities: 0 of an sd and -1 or 1 of a correlation where the
-    likelihood does not fall enough on the way there."""
+    likelihood does not fall enough on the way there. Of a variance they are those of its sd
+    squared; a covariance has none (NaN): no coordinate here is one."""
     from scipy.stats import norm
 
     if stats.count is None or stats.energy is None:
@@ -68,8 +69,14 @@ def profile_intervals(
     model, centre, units, unit = _in_units(stats, estimate, quantities)
     cov = estimate.prior.cov / np.outer(units, units)
     noise = 2 * math.log(estimate.noise_sd / unit) if quantities.noisy else None
-    lows, highs = [], []
+    lows: list[float] = []
+    highs: list[float] = []
     for kind, at in quantities.places:
+        if kind == "cov":
+            first = quantities.places.index(("sd", at[:1]))
+            lows.append(lows[first] ** 2 if at[0] == at[1] else math.nan)
+            highs.append(highs[first] ** 2 if at[0] == at[1] else math.nan)
+            continue
         order = tuple(dict.fromkeys([*(i for i in at if i in quantities.vary), *quantities.vary]))
         place = Place(kind, order, at[0] if at else -1)
         low, high = _ends(model, place, cov, noise, drop)

@@ -83,7 +83,8 @@ def errors(
     mean = estimate.mean_sd if estimate.mean_sd is not None else np.full(len(sd), np.nan)
     nan = np.full(len(quantities.pairs), np.nan)
     if restricted is None or noise is None:
-        rest = [_of_sd(estimate, sd)[list(quantities.vary)], nan]
+        entries = np.full_like(cov, np.nan) if estimate.cov_sd is None else estimate.cov_sd
+        rest = [_of_sd(estimate, sd)[list(quantities.vary)], nan, _at(entries, quantities)]
         return np.concatenate([mean, *rest, [np.nan] * quantities.noisy])
     # with features in their own units and noise of 1, whatever the units of the table
     gram, _, units = stats.scaled()
@@ -94,24 +95,26 @@ def errors(
     slopes = _slopes(inside, 1.0, quantities)
     found = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, spread, slopes), 0.0))
     found[: len(quantities.vary)] *= size[list(quantities.vary)]
+    end = len(found) - quantities.noisy
+    found[end - len(quantities.triangle) : end] *= _at(np.outer(size, size), quantities)
     if quantities.noisy:
         found[-1] *= noise
     if estimate.status not in SETTLED:
-        found[: len(found) - quantities.noisy] = np.nan
+        found[:end] = np.nan
     return np.concatenate([mean, found])
 
 
 def interval(
     values: Array, error: Array, quantities: Quantities, level: float
 ) -> tuple[Array, Array]:
-    """Means as they are, sd and noise on the log scale, correlations by Fisher's z; NaN where
-    ``lacking`` says so, or an end is beyond all numbers."""
-    from scipy.stats import norm
+    """Means and covariances as they are, sd, variances and noise on the log scale, correlations by
+    Fisher's z; NaN where ``lacking`` says so, or an end is beyond all numbers."""
+    from scipy.special import ndtri
 
-    z = float(norm.isf((1 - level) / 2))
-    kinds = np.array([kind for kind, _ in quantities.places])
+    z = -float(ndtri((1 - level) / 2))
+    kinds = np.array([_scale(*place) for place in quantities.places])
     own = _own_errors(values, error, quantities)
-    positive, between = np.isin(kinds, ("sd", "sigma")), kinds == "corr"
+    positive, between = kinds == "log", kinds == "z"
     low, high = values - z * error, values + z * error
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         factor, middle = np.exp(z * own), np.arctanh(values * between)
@@ -127,10 +130,11 @@ def lacking(values: Array, error: Array, quantities: Quantities) -> NDArray[np.b
     """Which quantities have no Wald interval.
 
     Those without a standard error, as all standard deviations and correlations are where Sigma is
-    singular; a standard deviation, or the noise, whose error exceeds its estimate; a correlation
-    whose error on Fisher's scale exceeds 1, as it does close to +-1, or of a standard deviation
-    that has none. On their own scales all are errors above 1: the interval would go from a seventh
-    of the estimate to seven times it, or from -0.96 to 0.96, and says nothing.
+    singular; a standard deviation, or the noise, whose error exceeds its estimate; a variance where
+    its standard deviation has none; a correlation whose error on Fisher's scale exceeds 1, as it
+    does close to +-1, or of a standard deviation that has none. On their own scales all are errors
+    above 1: the interval would go from a seventh of the estimate to seven times it, or from -0.96
+    to 0.96, and says nothing.
     """
     none = ~(_own_errors(values, error, quantities) <= 1)
     places = quantities.places
@@ -140,20 +144,33 @@ def lacking(values: Array, error: Array, quantities: Quantities) -> NDArray[np.b
             none[k] = not np.isfinite(error[k])
         elif kind == "corr":
             none[k] |= not without.isdisjoint(at)
+        elif kind == "cov":
+            none[k] = at[0] in without if at[0] == at[1] else not np.isfinite(error[k])
     return none
 
 
 def _own_errors(values: Array, error: Array, quantities: Quantities) -> Array:
     """Standard errors on the scale that an interval is made on; infinite on a boundary."""
     slopes = {
-        "mu": np.ones_like(values),
-        "sd": np.abs(values),
-        "sigma": np.abs(values),
-        "corr": 1 - np.minimum(values**2, 1.0),
+        "as it is": np.ones_like(values),
+        "log": np.abs(values),
+        "z": 1 - np.minimum(np.abs(values), 1.0) ** 2,
     }
-    steps = np.array([slopes[kind][k] for k, (kind, _) in enumerate(quantities.places)])
+    steps = np.array([slopes[_scale(*place)][k] for k, place in enumerate(quantities.places)])
     own: Array = np.divide(error, steps, out=np.full_like(error, np.inf), where=steps > 0)
     return own
+
+
+def _scale(kind: str, at: tuple[int, ...]) -> str:
+    """The scale on which a quantity's estimate is nearly normal."""
+    if kind in ("sd", "sigma") or (kind == "cov" and at[0] == at[1]):
+        return "log"
+    return "z" if kind == "corr" else "as it is"
+
+
+def _at(matrix: Array, quantities: Quantities) -> Array:
+    """The entries of a matrix (d, d) that are listed."""
+    return np.array([matrix[pair] for pair in quantities.triangle])
 
 
 def _covariance(
@@ -194,14 +211,14 @@ def _covariance(
 
 
 def _slopes(cov: Array, noise: float, quantities: Quantities) -> Array:
-    """Of standard deviations, correlations and the noise by the triangle of Sigma of the features
-    that differ, and sigma^2."""
+    """Of standard deviations, correlations, entries of Sigma and the noise by the triangle of Sigma
+    of the features that differ, and sigma^2."""
     own = cov[np.ix_(quantities.vary, quantities.vary)]
     rows, columns = np.tril_indices(len(own))
     place = {(int(i), int(j)): k for k, (i, j) in enumerate(zip(rows, columns, strict=True))}
     where = {feature: i for i, feature in enumerate(quantities.vary)}
-    sizes = len(own) + len(quantities.pairs) + quantities.noisy, len(rows) + quantities.noisy
-    out = np.zeros(sizes)
+    listed = len(own) + len(quantities.pairs) + len(quantities.triangle) + quantities.noisy
+    out = np.zeros((listed, len(rows) + quantities.noisy))
     sd = np.sqrt(np.maximum(np.diag(own), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         for i in range(len(own)):
@@ -211,6 +228,8 @@ def _slopes(cov: Array, noise: float, quantities: Quantities) -> Array:
             out[k, place[i, j]] = 1 / (sd[i] * sd[j])
             for one in (i, j):
                 out[k, place[one, one]] = -own[i, j] / (2 * sd[i] * sd[j] * own[one, one])
+    for k, pair in enumerate(quantities.triangle, len(own) + len(quantities.pairs)):
+        out[k, place[where[pair[0]], where[pair[1]]]] = 1.0
     if quantities.noisy:
         out[-1, -1] = 0.5 / noise
     return np.where(np.isfinite(out), out, 0.0)

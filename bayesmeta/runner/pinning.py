@@ -5,7 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 PINNED = (
     "OMP_NUM_THREADS",
@@ -18,16 +22,22 @@ PINNED = (
 """Environment variables set to 1 in worker processes."""
 
 
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """The numerical libraries of this process, looked for again when modules were imported."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def pinned(call: Callable[..., Any], /, *arguments: Any) -> Any:
     """Make a call with one thread for numerical libraries.
 
     So the bits do not depend on the machine's cores, and processes do not compete for them. Dask
     arrays are computed here, too: the cluster would wait for this call to end, and it for them.
     """
-    from threadpoolctl import threadpool_limits
-
     with ExitStack() as stack:
-        stack.enter_context(threadpool_limits(1))
+        stack.enter_context(_libraries(len(sys.modules)).limit(limits=1))
         if "numba" in sys.modules:
             import numba
 

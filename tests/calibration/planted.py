@@ -3,12 +3,16 @@ worker processes can import them."""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 import bayesmeta as bm
+from bayesmeta.estimators.moments import least_squares
 
 FAMILY = bm.TaskFamily(
     bm.GaussianPrior([1.0, -1.0], [[1.0, 0.3], [0.3, 0.5]]),
@@ -61,3 +65,33 @@ def wrong_type(stats: bm.TaskStatistics, noise_sd: float | None) -> dict[str, fl
 def wrong_intervals(stats: bm.TaskStatistics, noise_sd: float | None) -> bm.EstimateWithIntervals:
     """An estimate whose intervals name a quantity there is not."""
     return bm.EstimateWithIntervals(known(stats, noise_sd), lambda level: {"mu[x9]": (0.0, 1.0)})
+
+
+def observed(stats: bm.TaskStatistics, noise_sd: float | None) -> bm.EstimateWithIntervals:
+    """Student's t intervals of mu from least squares: exact where there is no noise, so that
+    thetas are observed."""
+    theta = least_squares(stats)
+    n, mean, sd = len(theta), theta.mean(axis=0), theta.std(axis=0, ddof=1)
+
+    def intervals(level: float) -> dict[str, tuple[float, float]]:
+        half = t.isf((1 - level) / 2, n - 1) * sd / np.sqrt(n)
+        return {f"mu[x{i + 1}]": (mean[i] - half[i], mean[i] + half[i]) for i in range(2)}
+
+    prior = bm.GaussianPrior(mean, np.cov(theta.T))
+    return bm.EstimateWithIntervals(prior, intervals)
+
+
+MARK = "BAYESMETA_TEST_MARK"
+"""Names a file: while it is there, ``mortal`` kills its process at the fifth call."""
+_calls = 0
+
+
+def mortal(stats: bm.TaskStatistics, noise_sd: float | None) -> bm.PriorEstimate:
+    """Generalised least squares; the process may die of it, once."""
+    global _calls
+    _calls += 1
+    mark = os.environ.get(MARK)
+    if mark and Path(mark).exists() and _calls == 5:
+        Path(mark).unlink()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return known(stats, noise_sd)

@@ -74,8 +74,8 @@ def test_claimed_errors_and_bias_of_the_planted(lab: xr.Dataset) -> None:
 
 @pytest.mark.slow
 def test_monte_carlo_errors_are_the_spread_of_repeated_labs(lab: xr.Dataset) -> None:
-    """Null: over 20 labs of 20 replications, bias and width spread as their errors say, so that
-    sums of squared standard scores are chi-squared. Two quantities of two estimators, two measures.
+    """Null: over 20 labs of 20 replications, measures spread as their errors say, so that sums of
+    squared standard scores are chi-squared. Two quantities of two estimators, five measures.
 
     Those of a lab of 20 are noisy, so the errors are pooled over the labs.
     """
@@ -83,13 +83,14 @@ def test_monte_carlo_errors_are_the_spread_of_repeated_labs(lab: xr.Dataset) -> 
 
     labs = [bm.measures(lab.isel(replication=slice(20 * k, 20 * k + 20))) for k in range(20)]
     every = xr.concat(labs, "lab").sel(tasks=20, quantity=MEANS, estimator=["moment", "known"])
-    for name in ("bias", "width"):
+    levels = {"width": 0.9, "coverage": 0.5, "interval_score": 0.5}
+    for name in ("bias", "rmse", *levels):
         one, error = every[name], every[f"{name}_error"]
-        if name == "width":
-            one, error = one.sel(level=0.9), error.sel(level=0.9)
+        if name in levels:
+            one, error = one.sel(level=levels[name]), error.sel(level=levels[name])
         squares = ((one - one.mean("lab")) ** 2).sum("lab") / (error**2).mean("lab")
         chance = chi2.cdf(squares, 19)
-        limit = size("lab/monte-carlo-error") / 16
+        limit = size("lab/monte-carlo-error") / 40
         assert ((chance > limit) & (chance < 1 - limit)).all()
 
 
@@ -142,12 +143,12 @@ def test_exploration_drawn_at_once_has_the_law_of_played_steps() -> None:
 
     from scipy.stats import ks_2samp
 
-    from bayesmeta.calibration.worlds import _sums, explored_at_once
+    from bayesmeta.calibration.steps import explored_at_once, sums_of
     from bayesmeta.simulation.played import statistics_of
 
     row = replace(bm.ROSTER["UKTS"], exploration=bm.agents.first_steps(12))
     played = statistics_of(FAMILY, row, 600, 3, opening=True)
-    drawn = _sums(*explored_at_once(FAMILY, 12, 600, np.random.default_rng(4)))
+    drawn = sums_of(*explored_at_once(FAMILY, 12, 600, np.random.default_rng(4)))
     for value in (
         lambda one: one.gram[:, 0, 0],
         lambda one: one.gram[:, 0, 1],

@@ -1,4 +1,4 @@
-"""Clusters as the README starts them: who can reach them, and which workers are believed."""
+"""Clusters as docs/cluster.md starts them: who can reach them, and which workers are believed."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tests.runner.sockets import LINUX, family, free_port, is_loopback, listenin
 
 pytestmark = [LINUX, pytest.mark.slow]
 
-README = (ROOT / "README.md").read_text()
-TLS = README[README.index("<summary>On several machines") :]
+PAGE = (ROOT / "docs" / "cluster.md").read_text()
+TLS = PAGE[PAGE.index("## On several machines") :]
 
 Start = Callable[..., subprocess.Popen[bytes]]
 
@@ -68,9 +68,9 @@ def commands(text: str, port: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Start, list[int]]]:
-    """The README's scheduler, and what starts workers."""
+    """The page's scheduler, and what starts workers."""
     folder, port = tmp_path_factory.mktemp("started"), free_port()
-    first, *others = commands(README[: README.index(TLS)], port)
+    first, *others = commands(PAGE[: PAGE.index(TLS)], port)
     assert len(others) == 2 and others[0] == others[1]
     with starter(folder) as start:
         scheduler = start(first)
@@ -124,7 +124,7 @@ def test_a_worker_with_other_source_is_refused_before_it_computes(
 ) -> None:
     """Exit code 1 and a line that names it; only what the other worker made is kept."""
     address, start, _ = started
-    (line,) = set(commands(README[: README.index(TLS)], 0)[1:])
+    (line,) = set(commands(PAGE[: PAGE.index(TLS)], 0)[1:])
     path = f"{altered_package(tmp_path / 'other')}:{ROOT}"
     altered = start(line.replace("tcp://127.0.0.1:0", address), {"PYTHONPATH": path})
     client = cluster._connect(address, "the cluster")
