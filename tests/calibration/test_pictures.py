@@ -89,6 +89,14 @@ def test_pictures_go_on_given_axes(lab: xr.Dataset) -> None:
         bm.plot_coverage(lab, kinds="mu", axes=panels)
 
 
+def test_a_notebook_shows_figures() -> None:
+    """Without pyplot, whose backend would otherwise do it."""
+    from IPython.core.formatters import PNGFormatter
+
+    shown = PNGFormatter()(new_figure(1, 1))
+    assert shown is not None and shown.startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize("draw", [bm.plot_coverage, bm.plot_next_task, bm.plot_biases])
 def test_other_tasks_are_refused(lab: xr.Dataset, draw: Callable[..., Figure]) -> None:
     """Numbers of tasks, kinds and levels that the lab does not have."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -116,10 +117,18 @@ def _strange(order: int) -> Look:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches."""
+    """An empty figure, in inches; a notebook shows it, also where pyplot is not used."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    made = Figure(figsize=(width, height), layout="constrained")
+    made._repr_png_ = partial(_png, made)  # type: ignore[attr-defined]
+    return made
+
+
+def _png(figure: Figure) -> bytes:
+    file = BytesIO()
+    figure.savefig(file, format="png", bbox_inches="tight")
+    return file.getvalue()
 
 
 def clean(axes: Axes, title: str = "", grid: str = "both") -> None:
