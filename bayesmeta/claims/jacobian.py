@@ -10,6 +10,7 @@ import numpy as np
 from bayesmeta.checks import Array
 from bayesmeta.claims.aligning import edge
 from bayesmeta.claims.claim import Kind, Section, claim
+from bayesmeta.claims.turned import turned_edges
 from bayesmeta.claims.verdict import Level, Point, Where, at_most, equal
 from bayesmeta.theory.alignment import jacobian_by_differences, symmetric_power
 
@@ -66,6 +67,7 @@ def _by_differences(actions: Array, gap: Array) -> float:
 
 @claim(
     id="jacobian-determinant",
+    proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,
     where="lemma on the actions Jacobian, Appendix C.2.1, proved in Appendix C.4",
@@ -94,6 +96,7 @@ def jacobian_determinant(level: Level, fewer: bool = False) -> list[Point]:
 
 @claim(
     id="jacobian-determinant-sharp",
+    proof="ours",
     sharpens="jacobian-determinant",
     kind=Kind.IDENTITY,
     statement="|det J_A| = (det(V - B) / det V)^((tau - d - 1)/2)",
@@ -120,6 +123,7 @@ def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
 
 @claim(
     id="jacobian-bound",
+    proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,
     where="eq. (34), Appendix C.2.1",
@@ -137,8 +141,8 @@ def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
 )
 def jacobian_bound(level: Level, factor: float = 1.0, steps: bool = False) -> list[Point]:
     """1 / |det J| <= 1 + c_s tau sqrt(f_s delta) under E_v, E_s and delta <= 1/M, by the exact
-    determinant at the edge of the events; with ``steps`` the printed chain's (det V / det(V -
-    B))^(tau / 2) instead."""
+    determinant at the edge of the events, alike in all directions and turned; with ``steps`` the
+    printed chain's (det V / det(V - B))^(tau / 2) instead."""
     points = []
     for where, gram, gap, more, action_min in edge(level):
         d, tau = where["d"], where["tau"]
@@ -147,4 +151,9 @@ def jacobian_bound(level: Level, factor: float = 1.0, steps: bool = False) -> li
         c_s = 2 * where["sigma"] ** 2 / (where["lambda_min"] ** 2 * action_min)
         right = c_s * tau * float(np.linalg.norm(more, 2))
         points.append(at_most(where, math.exp(power * log), 1 + factor * right))
+    for one in turned_edges(level):
+        where, d, tau = one.where, one.edge.dim, one.edge.tau
+        power = tau / 2 if steps else (tau - d - 1) / 2
+        right = one.edge.c_s * tau * one.edge.cov
+        points.append(at_most(where, math.exp(power * one.log_determinants), 1 + factor * right))
     return points

@@ -14,6 +14,7 @@ from bayesmeta.claims.verdict import Level, Point, at_most, exact
 
 @claim(
     id="matrix-chernoff",
+    proof="Tropp (2015)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
     where="lemma “Matrix Chernoff”, Appendix F",
@@ -50,6 +51,7 @@ def matrix_chernoff(level: Level, two: float = 2.0) -> list[Point]:
 
 @claim(
     id="matrix-hoeffding",
+    proof="Tropp (2012)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
     where="lemma “Matrix Hoffeding”, Appendix F",
@@ -76,6 +78,7 @@ def matrix_hoeffding(level: Level, eight: float = 8.0) -> list[Point]:
 
 @claim(
     id="vector-tail",
+    proof="Hsu, Kakade and Zhang (2012)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
     where="lemma “Concentration bound sub-Gaussian vector”, Appendix F",
@@ -112,6 +115,7 @@ def vector_tail(level: Level, two: float = 2.0) -> list[Point]:
 
 @claim(
     id="gaussian-tail",
+    proof="Feller (1968)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
     where="lemma “Gaussian tail bounds”, eqs. (84)-(85), Appendix F",

@@ -133,7 +133,7 @@ def _explain(console: Console, one: Checked) -> None:
 
     claim, verdict = one.claim, one.verdict
     console.print(f"\n[bold]{claim.id}[/]: {escape(claim.statement)}")
-    for relation in ("corrects", "sharpens", "reads_literally"):
+    for relation in ("corrects", "sharpens", "reading_of"):
         if getattr(claim, relation):
             console.print(f"  {relation.replace('_', ' ')}: {getattr(claim, relation)}")
     console.print(f"  printed in: {escape(claim.where)}")

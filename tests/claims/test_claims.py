@@ -166,7 +166,7 @@ def test_declarations() -> None:
     other = declare(id="better", corrects="base", quote="1 = 1", mutations={"base": base.check})
     assert (other.group, other.about, other.quote) == (Group.OURS, "base", "1 = 1")
     assert other.mutations["base"] is base.check
-    assert declare(id="literal", reads_literally="base").group is Group.LITERAL
+    assert declare(id="literal", reading_of="base").group is Group.LITERAL
     assert declare(id="sharper", sharpens="base").group is Group.OURS
     with pytest.raises(ValueError, match="claim base is declared twice"):
         declare(id="base")
@@ -228,7 +228,7 @@ def test_check_command(
     rows = json.loads(out.read_text())
     assert [row["id"] for row in rows] == names
     wanted = "id group section kind where quote statement lines remark survives sides corrects"
-    wanted += " sharpens reads_literally verdict why slack loose_by worst counterexample others"
+    wanted += " sharpens reading_of verdict why slack loose_by worst counterexample others"
     assert all(list(row) == [*wanted.split(), "points"] for row in rows)
     assert rows[0]["counterexample"]["d"] >= 1 and rows[1]["counterexample"] is None
     other = {"term-b": "holds", "widening": "holds"}
