@@ -97,6 +97,7 @@ def edge(level: Level) -> Iterator[tuple[Where, Array, Array, Array, float]]:
 
 @claim(
     id="alignment-positive",
+    constant=("share", 1.0),
     proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,

@@ -77,6 +77,7 @@ def bad_event_moment_corrected(level: Level, one: float = 1.0) -> list[Point]:
 
 @claim(
     id="bad-event",
+    constant=("four", 4.0),
     proof="ours",
     kind=Kind.EXPECTATION,
     section=Section.THEOREMS,

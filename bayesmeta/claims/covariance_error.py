@@ -11,6 +11,7 @@ from bayesmeta.claims.wishart import deviation
 
 @claim(
     id="covariance-error",
+    constant=("constant", 50.0),
     proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.COVARIANCE_ESTIMATION,
@@ -48,6 +49,7 @@ def covariance_error(level: Level, constant: float = 50.0, share: float = 6.0) -
 
 @claim(
     id="covariance-error-sharp",
+    constant=("constant", 8.0),
     proof="ours",
     sharpens="covariance-error",
     statement=(

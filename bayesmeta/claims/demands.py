@@ -16,6 +16,7 @@ from bayesmeta.theory.constants import largest_m, linear_in_log, m_tilde, m_tild
 
 @claim(
     id="good-event-product",
+    constant=("twelve", 12.0),
     proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.MEAN_ALIGNMENT,
@@ -136,6 +137,7 @@ def all_demands_corrected(level: Level) -> list[Point]:
 
 @claim(
     id="log-bound",
+    constant=("two", 2.0),
     proof="Shalev-Shwartz and Ben-David (2014)",
     kind=Kind.INEQUALITY,
     section=Section.MEAN_ALIGNMENT,

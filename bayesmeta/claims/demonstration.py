@@ -14,6 +14,7 @@ from bayesmeta.theory import constants as c
 
 @claim(
     id="demonstration",
+    constant=("eight", 8.0),
     kind=Kind.INEQUALITY,
     section=Section.THEOREMS,
     where="Appendix C.6",

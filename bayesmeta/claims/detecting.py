@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln
+from scipy.special import fresnel, gammaln
 from scipy.stats import norm
 
 from bayesmeta.checks import Array
@@ -21,6 +21,7 @@ from bayesmeta.claims.regimes import isotropic
 from bayesmeta.claims.verdict import Level, Point, Where, at_most, counted, estimated
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.regime import Regime
+from bayesmeta.theory.sharper import alignment_cost
 
 LOW, MEAN = 1e-3, 10.0
 """Sigma_* = LOW I and mu_* = MEAN e_1: theta_1 < 0 has probability Q(316), which is 0."""
@@ -116,3 +117,37 @@ def _lowest(rng: np.random.Generator, d: int, tau: int, runs: int) -> Array:
     raw *= rng.random((runs, tau, 1)) ** (1 / d) / np.linalg.norm(raw, axis=2)[..., None]
     lowest: Array = np.linalg.eigvalsh(raw.transpose(0, 2, 1) @ raw)[:, 0]
     return lowest
+
+
+def gram_below(tau: int, v: float) -> float:
+    """P(V <= v) for tau actions uniform on [-1, 1], by inversion of the characteristic function of
+    the sum of their squares (Gil-Pelaez); for some tens of actions or more, to about 1e-12."""
+    t = (np.arange(30_000) + 0.5) * 1e-4  # beyond 3 it is 0
+    sine, cosine = fresnel(np.sqrt(2 * t / math.pi))
+    one = np.sqrt(math.pi / (2 * t)) * (cosine + 1j * sine)
+    wave = np.exp(tau * np.log(one) - 1j * t * v)
+    return 0.5 - float((wave.imag / t).sum()) * 1e-4 / math.pi
+
+
+def sharp(level: Level, share: float = 1.0) -> list[Point]:
+    """The same in one dimension against theorem-1-sharp, exactly, with tau of the lemma on the
+    gram: E_v is V >= lambda_A tau/2, and V is near that much more often than near lambda_A/2."""
+    points = []
+    for delta, sds in level.pick(((1e-8, 3.0),), ((1e-5, 2.0), (1e-8, 3.0), (1e-10, 4.0))):
+        tau = 100
+        for _ in range(20):  # tau = 24 ln(T/delta), T = tau + 1
+            tau = math.ceil(24 * math.log((tau + 1) / delta))
+        regime = _regime(1, tau)
+        fails = gram_below(tau, tau / 6) + _extreme(1, tau + 1, delta)
+        if fails > 9 * delta / (tau + 1) + 1e-11:
+            raise ValueError(f"P(E fails) = {fails:.3g} is more than Theorem 1 allows")
+        for part in level.pick((5e-4,), (1e-4, 5e-4, 0.002)):  # |B| over lambda_A tau/2
+            cov = part * tau / 6 * LOW**2 / (1 - part * tau / 6 * LOW)
+            cost = alignment_cost(regime, tau, 0.0, cov, delta)
+            gap = cov / (LOW * (LOW + cov))
+            v = tau / 3 - sds * math.sqrt(4 * tau / 45)
+            known, used = (2 * MEAN * gram_below(tau, x) for x in (v, v + gap))
+            right = cost.factor * known + c.c_bad(regime, delta) * delta
+            where = _where(regime, tau, delta, Off(0.0, cov), v)
+            points.append(at_most(where, used - known, share * right, 1e-9))
+    return points

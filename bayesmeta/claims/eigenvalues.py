@@ -93,7 +93,7 @@ def nonzero_eigenvalues(level: Level, transposed: bool = False) -> list[Point]:
         first, other = a @ b, a.T @ a if transposed else b @ a
         points.append(equal(where, relative_gap(_traces(first), _traces(other)), 1e-8))
         zeros = int((np.abs(np.linalg.eigvals(b @ a)) < 1e-9 * np.abs(b @ a).max()).sum())
-        points.append(equal({**where, "zeros": zeros}, float(zeros != n - m), 0.5))
+        points.append(equal({**where, "zeros": zeros}, float(zeros != n - m), 1e-8))
     return points
 
 

@@ -16,6 +16,7 @@ from bayesmeta.claims.wishart import deviation, explored_inverses, first_n
 
 @claim(
     id="event-mean",
+    constant=("three", 3.0),
     proof="the paper",
     kind=Kind.PROBABILITY,
     section=Section.PRIOR_ESTIMATION,
@@ -111,6 +112,7 @@ def simulated_events(level: Level, constant: float = 50.0) -> list[Point]:
 
 @claim(
     id="event-covariance",
+    constant=("constant", 50.0),
     proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.PRIOR_ESTIMATION,
@@ -128,9 +130,9 @@ def simulated_events(level: Level, constant: float = 50.0) -> list[Point]:
         "and the algorithm is then undefined."
     ),
 )
-def event_covariance(level: Level) -> list[Point]:
+def event_covariance(level: Level, constant: float = 50.0) -> list[Point]:
     """By the law of the estimate without noise, and counted with noise."""
-    return [*wishart_events(level), *simulated_events(level)]
+    return [*wishart_events(level, constant), *simulated_events(level, constant)]
 
 
 @claim(

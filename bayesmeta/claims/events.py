@@ -20,6 +20,7 @@ def _grid(level: Level) -> list[tuple[int, int, float]]:
 
 @claim(
     id="event-theta",
+    constant=("factor", 2.0),
     proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.EVENTS,
@@ -63,6 +64,7 @@ def small_failure(share: float, steps: int) -> float:
 
 @claim(
     id="event-gram",
+    constant=("constant", 8.0),
     proof="the paper",
     kind=Kind.PROBABILITY,
     section=Section.EVENTS,
@@ -96,6 +98,7 @@ def event_gram(level: Level, constant: float = 8.0) -> list[Point]:
 
 @claim(
     id="event-gram-meta",
+    constant=("constant", 8.0),
     proof="the paper",
     kind=Kind.PROBABILITY,
     section=Section.EVENTS,
@@ -126,6 +129,7 @@ def event_gram_meta(level: Level, constant: float = 8.0, power: int = 2) -> list
 
 @claim(
     id="event-noise",
+    constant=("factor", 5.0),
     proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.EVENTS,

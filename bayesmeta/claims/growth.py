@@ -12,7 +12,7 @@ from functools import partial
 
 from bayesmeta.claims.claim import Kind, Section, claim
 from bayesmeta.claims.regimes import isotropic
-from bayesmeta.claims.verdict import Level, Point, at_most
+from bayesmeta.claims.verdict import Level, Point, at_most, equal
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.regime import Regime
 
@@ -89,7 +89,7 @@ def growth(level: Level, value: str, rate: float, fixed: str = LAMBDA) -> list[P
 def true_growth(level: Level, value: str, shift: float = 0.0) -> list[Point]:
     """The exponent in each reading is the true one, from both sides."""
     return [
-        at_most(_where(value, fixed), abs(exponent(value, fixed) - rate - shift), NEAR[fixed])
+        equal(_where(value, fixed), abs(exponent(value, fixed) - rate - shift), NEAR[fixed])
         for fixed, rate in RATES[value].items()
     ]
 

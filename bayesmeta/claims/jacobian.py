@@ -67,6 +67,7 @@ def _by_differences(actions: Array, gap: Array) -> float:
 
 @claim(
     id="jacobian-determinant",
+    constant=("share", 1.0),
     proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,
@@ -80,13 +81,13 @@ def _by_differences(actions: Array, gap: Array) -> float:
         "cover tau = d = 1, where it uses a lemma on matrices of size 2 or more."
     ),
 )
-def jacobian_determinant(level: Level, fewer: bool = False) -> list[Point]:
+def jacobian_determinant(level: Level, fewer: bool = False, share: float = 1.0) -> list[Point]:
     """log(1 / |det J|) <= n/2 log(det V / det(V - B)), J by differences; the printed formula for J,
     eqs. (56)-(58), gives the same. With ``fewer`` (n - d - 2)/2 for n/2."""
     points = []
     for where, actions, gap in _jacobian_cases(level, "jacobian-determinant"):
         n, d = actions.shape
-        power, ratio = (n - d - 2) / 2 if fewer else n / 2, _ratio(actions, gap)
+        power, ratio = (n - d - 2) / 2 if fewer else share * n / 2, _ratio(actions, gap)
         left, right = -_by_differences(actions, gap), power * ratio
         points.append(Point(where, left, right + 1e-6 * max(1.0, ratio), logs=True))
         off = abs(left + log_jacobian(actions, gap)) / max(1.0, ratio)
@@ -123,6 +124,7 @@ def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
 
 @claim(
     id="jacobian-bound",
+    constant=("factor", 1.0),
     proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,

@@ -25,6 +25,7 @@ def _shortest(d: int, share: float) -> int:
 
 @claim(
     id="lemma-mqb",
+    constant=("constant", 50.0),
     proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.PRIOR_ESTIMATION,
@@ -93,6 +94,7 @@ def lemma_threshold(level: Level, four: float = 4.0, ten: float = 10.0) -> list[
 
 @claim(
     id="widening",
+    constant=("share", 1.0),
     proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.PRIOR_ESTIMATION,

@@ -167,6 +167,7 @@ def b_bound_literal(level: Level, covs: tuple[float, ...] = (2.0, 0.5)) -> list[
 
 @claim(
     id="exponent-bound",
+    constant=("factor", 2.0),
     proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.MATRICES,

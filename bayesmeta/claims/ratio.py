@@ -75,6 +75,7 @@ def shift_bound(
 
 @claim(
     id="shift-bound-corrected",
+    constant=("factor", 2.0),
     proof="ours",
     corrects="shift-bound",
     statement="the same times sigma^2 / (1 - c_s sqrt(f_s delta) / d)",
@@ -129,6 +130,7 @@ def aligned_gram(
 
 @claim(
     id="aligned-gram-corrected",
+    constant=("share", 1.0),
     proof="ours",
     corrects="aligned-gram",
     statement="lambda_min(V^K) >= (lambda_A d / 2)(1 - c_s sqrt(f_s delta) / d)",
@@ -204,6 +206,7 @@ def density_ratio(
 
 @claim(
     id="density-ratio-corrected",
+    constant=("six", 6.0),
     proof="ours",
     corrects="density-ratio",
     statement=(

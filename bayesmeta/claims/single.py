@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from bayesmeta.claims.claim import Kind, Section, claim
-from bayesmeta.claims.detecting import one_dimension, several_dimensions
+from bayesmeta.claims.detecting import one_dimension, several_dimensions, sharp
 from bayesmeta.claims.one_dimension import (
     Off,
     deviations,
@@ -187,3 +187,24 @@ def corrected_theorem_1(level: Level) -> list[Point]:
         *several_dimensions(level),
         *units(level),
     ]
+
+
+@claim(
+    id="theorem-1-sharp",
+    proof="ours",
+    sharpens="theorem-1",
+    statement=(
+        "relative regret <= (J rho - 1) E[R] + c_bad delta/sqrt(d) where V >= lambda_A tau/2 "
+        "(E_v, as probable as printed) and J <= 2; J and rho are what aligning covariances and "
+        "means costs, bayesmeta/theory/sharper.py"
+    ),
+    mutations={"a tenth of it": {"share": 0.1}},
+    remark=(
+        "The corrected proof with lambda_A tau/2 for lambda_A d/2, which the paper's own "
+        "Chernoff bound gives, and without linear bounds; no delta <= 1/M is needed. For f_A and "
+        "policies of theorem-1-corrected."
+    ),
+)
+def theorem_1_sharp(level: Level, share: float = 1.0) -> list[Point]:
+    """A policy made to detect a wide covariance, exactly, in one dimension."""
+    return sharp(level, share)

@@ -35,6 +35,7 @@ def _tilts(level: Level) -> list[tuple[float, float, float, float]]:
 
 @claim(
     id="subgaussian-task",
+    constant=("two", 2.0),
     proof="the paper",
     kind=Kind.EXPECTATION,
     section=Section.LEAST_SQUARES,
@@ -71,6 +72,7 @@ def subgaussian_task(level: Level, two: float = 2.0, event: bool = True) -> list
 
 @claim(
     id="subgaussian-mean",
+    constant=("two", 2.0),
     proof="the paper",
     kind=Kind.EXPECTATION,
     section=Section.LEAST_SQUARES,

@@ -14,6 +14,7 @@ from bayesmeta.claims.verdict import Level, Point, at_most, exact
 
 @claim(
     id="matrix-chernoff",
+    constant=("two", 2.0),
     proof="Tropp (2015)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
@@ -51,6 +52,7 @@ def matrix_chernoff(level: Level, two: float = 2.0) -> list[Point]:
 
 @claim(
     id="matrix-hoeffding",
+    constant=("eight", 8.0),
     proof="Tropp (2012)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
@@ -78,6 +80,7 @@ def matrix_hoeffding(level: Level, eight: float = 8.0) -> list[Point]:
 
 @claim(
     id="vector-tail",
+    constant=("two", 2.0),
     proof="Hsu, Kakade and Zhang (2012)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
@@ -115,6 +118,7 @@ def vector_tail(level: Level, two: float = 2.0) -> list[Point]:
 
 @claim(
     id="gaussian-tail",
+    constant=("upper", 1.0),
     proof="Feller (1968)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,

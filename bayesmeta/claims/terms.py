@@ -22,6 +22,7 @@ from bayesmeta.claims.wishart import deviation, explored_inverses, first_n
 
 @claim(
     id="term-a",
+    constant=("constant", 32.0),
     proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.COVARIANCE_ESTIMATION,
@@ -106,6 +107,7 @@ def term_b(level: Level, constant: float = 32.0, first: bool = False) -> list[Po
 
 @claim(
     id="term-b-corrected",
+    constant=("two", 2.0),
     proof="ours",
     corrects="term-b",
     statement=(
@@ -132,6 +134,7 @@ def term_b_corrected(level: Level, two: float = 2.0) -> list[Point]:
 
 @claim(
     id="term-c",
+    constant=("four", 4.0),
     proof="the paper",
     kind=Kind.PROBABILITY,
     section=Section.COVARIANCE_ESTIMATION,
