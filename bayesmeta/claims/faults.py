@@ -89,16 +89,16 @@ FAULTS = (
 
 USES: dict[str, tuple[str, ...]] = {
     "theorem-2": ("theorem-1", "lemma-mqb", "n0-burn-in", "theorem-2-step"),
-    "prior-dependent-bound": ("theorem-1", "theorem-2"),
+    "prior-dependent-bound": (),
+    "k2-growth-radius-fixed": (),
+    "n0-growth-radius-fixed": (),
     "theorem-1": ("good-event-product", "bad-event", "delta-demands", "event-theta"),
     "good-event-product": ("alignment-density", "jacobian-bound", "density-ratio", "event-noise"),
     "alignment-density": ("alignment-norm", "alignment-support"),
     "alignment-support": ("alignment-norm",),
-    "jacobian-bound": ("jacobian-determinant", "alignment-positive", "b-bound"),
-    "alignment-positive": ("b-bound",),
+    "jacobian-bound": ("jacobian-determinant", "alignment-positive"),
     "density-ratio": ("shift-bound", "noise-density", "aligned-gram", "noise-jacobian"),
     "shift-bound": ("aligned-gram", "alignment-mean"),
-    "aligned-gram": ("b-bound",),
     "bad-event": ("bad-event-moment",),
     "lemma-mqb": ("event-gram-meta", "event-mean", "event-covariance", "lemma-mqb-threshold"),
     "event-covariance": ("covariance-error", "widening"),
@@ -111,7 +111,8 @@ USES: dict[str, tuple[str, ...]] = {
     "event-gram-meta": ("event-gram",),
     "event-gram": ("matrix-chernoff",),
 }
-"""What the proof of a claim cites, of the claims that matter to the theorems."""
+"""What the proof of a claim cites, of the claims that matter to the theorems; those that cite none of
+them, and that none cites, stand alone."""
 
 
 def faults_of(claim_id: str) -> tuple[Fault, ...]:
