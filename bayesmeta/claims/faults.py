@@ -111,7 +111,7 @@ USES: dict[str, tuple[str, ...]] = {
     "event-gram-meta": ("event-gram",),
     "event-gram": ("matrix-chernoff",),
 }
-"""What the proof of a claim cites, of the claims that matter to the theorems; those that cite none of
+"""What the proof of a claim cites, of the claims that matter to the theorems; what cites none of
 them, and that none cites, stand alone."""
 
 

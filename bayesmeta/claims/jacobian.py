@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,6 +67,31 @@ def _by_differences(actions: Array, gap: Array) -> float:
     return float(np.linalg.slogdet(found)[1])
 
 
+class Measured(NamedTuple):
+    """log |det J| by differences and by the printed formula, and log(det V / det(V - B))."""
+
+    where: Where
+    steps: int
+    dim: int
+    log: float
+    formula: float
+    ratio: float
+
+
+@cache
+def _measured(level: Level) -> list[Measured]:
+    return [
+        Measured(
+            where,
+            *actions.shape,
+            _by_differences(actions, gap),
+            log_jacobian(actions, gap),
+            _ratio(actions, gap),
+        )
+        for where, actions, gap in _jacobian_cases(level, "jacobian-determinant")
+    ]
+
+
 @claim(
     id="jacobian-determinant",
     constant=("share", 1.0),
@@ -85,12 +112,10 @@ def jacobian_determinant(level: Level, fewer: bool = False, share: float = 1.0) 
     """log(1 / |det J|) <= n/2 log(det V / det(V - B)), J by differences; the printed formula for J,
     eqs. (56)-(58), gives the same. With ``fewer`` (n - d - 2)/2 for n/2."""
     points = []
-    for where, actions, gap in _jacobian_cases(level, "jacobian-determinant"):
-        n, d = actions.shape
-        power, ratio = (n - d - 2) / 2 if fewer else share * n / 2, _ratio(actions, gap)
-        left, right = -_by_differences(actions, gap), power * ratio
-        points.append(Point(where, left, right + 1e-6 * max(1.0, ratio), logs=True))
-        off = abs(left + log_jacobian(actions, gap)) / max(1.0, ratio)
+    for where, n, d, log, formula, ratio in _measured(level):
+        power = (n - d - 2) / 2 if fewer else share * n / 2
+        points.append(Point(where, -log, power * ratio + 1e-6 * max(1.0, ratio), logs=True))
+        off = abs(formula - log) / max(1.0, ratio)
         points.append(equal({**where, "what": "the formula"}, off, 1e-5))
     return points
 
@@ -114,10 +139,8 @@ def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
     factor det P / det (V - B)^1/2 = (det(V - B) / det V)^(-1/2).
     """
     points = []
-    for where, actions, gap in _jacobian_cases(level, "jacobian-determinant"):
-        n, d = actions.shape
-        expected = -(n - d - extra) / 2 * _ratio(actions, gap)
-        off = abs(_by_differences(actions, gap) - expected) / max(1.0, _ratio(actions, gap))
+    for where, n, d, log, _, ratio in _measured(level):
+        off = abs(log + (n - d - extra) / 2 * ratio) / max(1.0, ratio)
         points.append(equal(where, off, 1e-5))
     return points
 
