@@ -83,7 +83,8 @@ def _measured(level: Level) -> list[Measured]:
     return [
         Measured(
             where,
-            *actions.shape,
+            len(actions),
+            actions.shape[1],
             _by_differences(actions, gap),
             log_jacobian(actions, gap),
             _ratio(actions, gap),

@@ -108,12 +108,14 @@ STEPS = 10
 
 
 def teeth(claim: Claim, verdict: Verdict, level: Level) -> Teeth | None:
-    """The teeth of the check of a claim that holds; None for orderings, and where it does not."""
+    """The teeth of the check of a claim that holds; None for orderings, and where it does not. A
+    check that draws is called again and again with the points of a quick one."""
     if verdict.verdict not in ("holds", PROVED):
         return None
     if claim.constant is not None:
         name, printed = claim.constant
-        return Teeth(printed, _smallest(claim, level, name, printed))
+        points = level._replace(quick=True) if verdict.simulated else level
+        return Teeth(printed, _smallest(claim, points, name, printed))
     if verdict.loose_by is not None and claim.section is not Section.EXPERIMENT:
         return Teeth(1.0, 1 / verdict.loose_by)
     return None if verdict.tolerance is None else Teeth(None, verdict.tolerance)
