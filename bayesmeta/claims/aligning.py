@@ -42,6 +42,7 @@ def draws(level: Level, name: str, least: int = 1) -> Iterator[tuple[Where, Arra
 
 @claim(
     id="alignment-gram",
+    proof="the paper",
     kind=Kind.IDENTITY,
     section=Section.COVARIANCE_ALIGNMENT,
     where="eqs. (25), (26) and (28), Appendix C.2.1",
@@ -96,6 +97,8 @@ def edge(level: Level) -> Iterator[tuple[Where, Array, Array, Array, float]]:
 
 @claim(
     id="alignment-positive",
+    constant=("share", 1.0),
+    proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,
     where="eq. (27), Appendix C.2.1",
@@ -138,6 +141,7 @@ def alignment_positive(level: Level, share: float = 1.0) -> list[Point]:
 
 @claim(
     id="alignment-norm",
+    proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,
     where="proof of the first lemma on Term A, Appendix C.2.1",

@@ -55,6 +55,7 @@ def bad_event_moment(level: Level, four: float = 4.0, ells: tuple[float, ...] = 
 
 @claim(
     id="bad-event-moment-corrected",
+    proof="ours",
     corrects="bad-event-moment",
     statement="E[Z_i^2 | E_theta fails] <= 1 + (2 ln(d^2 T/delta) + 1)/d",
     mutations={"1 dropped": {"one": 0.0}},
@@ -76,6 +77,8 @@ def bad_event_moment_corrected(level: Level, one: float = 1.0) -> list[Point]:
 
 @claim(
     id="bad-event",
+    constant=("four", 4.0),
+    proof="ours",
     kind=Kind.EXPECTATION,
     section=Section.THEOREMS,
     where="lemma “Expected maximal regret incurred during a single instance”, Appendix C.5",
@@ -85,7 +88,8 @@ def bad_event_moment_corrected(level: Level, one: float = 1.0) -> list[Point]:
     mutations={"2 for 4": {"four": 2.0}},
     remark=(
         "True by the corrected moment, where ell = ln(d^2 T/delta) >= 1, which delta "
-        "<= 1/3 gives: 2 ell + d + 1 <= 4 d ell."
+        "<= 1/3 gives: 2 ell + d + 1 <= 4 d ell. The lemma states no condition on "
+        "delta: see bad-event-literal."
     ),
 )
 def bad_event(level: Level, four: float = 4.0) -> list[Point]:
@@ -95,11 +99,37 @@ def bad_event(level: Level, four: float = 4.0) -> list[Point]:
     for d in (1, 2, 5, 10):
         for horizon in (1, 2, 200, 10_000):
             for delta in level.pick((1 / 3, 1e-6), (1 / 3, 1e-2, 1e-6, 1e-12)):
-                ell = math.log(d * d * horizon / delta)
-                t = math.sqrt(2 * ell)
-                left = math.sqrt(d * _conditional_square(d, ell))
-                if d == 1:
-                    left = math.exp(float(norm.logpdf(t) - norm.logsf(t)))
-                where = {"d": d, "T": horizon, "delta": delta}
-                points.append(at_most(where, left, math.sqrt(d * four * ell)))
+                points.append(_largest_regret(d, horizon, delta, four))
     return points
+
+
+def _largest_regret(d: int, horizon: int, delta: float, four: float) -> Point:
+    ell = math.log(d * d * horizon / delta)
+    t = math.sqrt(2 * ell)
+    left = math.sqrt(d * _conditional_square(d, ell))
+    if d == 1:
+        left = math.exp(float(norm.logpdf(t) - norm.logsf(t)))
+    where = {"d": d, "T": horizon, "delta": delta}
+    return at_most(where, left, math.sqrt(d * four * ell))
+
+
+@claim(
+    id="bad-event-literal",
+    reading_of="bad-event",
+    statement="the same for every delta < 1, as it stands",
+    mutations={"2 for 4, delta = 1/3": {"four": 2.0, "deltas": ((2, 1 / 3),)}},
+    holds_at={"deltas": ((2, 1 / 3), (2, 0.99), (1, 0.49))},
+    remark=(
+        "The lemma states no condition on delta. In one dimension it fails for T = 2 and "
+        "delta > 0.9923, and for T = 1 and delta > 0.496."
+    ),
+    survives="Everything: it is used with delta <= 1/M <= 1/3, and tau < T makes T >= 2.",
+    sides="E[|theta| | E_theta fails], mu_* = 0, Sigma_* = 1; its bound",
+)
+def bad_event_literal(
+    level: Level,
+    four: float = 4.0,
+    deltas: tuple[tuple[int, float], ...] = ((2, 0.9923), (2, 0.9924), (1, 0.495), (1, 0.497)),
+) -> list[Point]:
+    """T and delta at both sides of where it begins to fail."""
+    return [_largest_regret(1, horizon, delta, four) for horizon, delta in deltas]

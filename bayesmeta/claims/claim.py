@@ -49,7 +49,7 @@ class Group(Enum):
     """Whose statement a claim is; the value is the heading under which it is counted."""
 
     PRINTED = "printed"
-    LITERAL = "read literally"
+    READING = "in another reading"
     OURS = "ours"
 
 
@@ -64,8 +64,14 @@ class Claim:
     noticed. It also says what ``survives`` of the results that use it, and what the two ``sides``
     of its counterexample are.
 
-    At most one of ``corrects``, ``sharpens`` and ``reads_literally`` is the id of the printed claim
-    that this one corrects, improves, or takes without a condition that every use of it has.
+    At most one of ``corrects``, ``sharpens`` and ``reading_of`` is the id of the printed claim
+    that this one corrects, improves, or reads in another way: without a condition that every use
+    of it has, or with other numbers held fixed.
+
+    ``proof`` says where a proof without a gap is: "the paper", a section of
+    analyses/claims/proofs.md ("ours"), or the work that is cited. ``constant`` names the argument
+    of the check that is the printed constant, and its printed value; how far it may be cut before
+    the check notices is measured with it (``teeth``).
     """
 
     id: str
@@ -84,17 +90,19 @@ class Claim:
     sides: str = ""
     corrects: str = ""
     sharpens: str = ""
-    reads_literally: str = ""
+    reading_of: str = ""
+    proof: str = ""
+    constant: tuple[str, float] | None = None
 
     @property
     def about(self) -> str:
         """The id of the printed claim that this one is, or is a version of."""
-        return self.corrects or self.sharpens or self.reads_literally or self.id
+        return self.corrects or self.sharpens or self.reading_of or self.id
 
     @property
     def group(self) -> Group:
-        if self.reads_literally:
-            return Group.LITERAL
+        if self.reading_of:
+            return Group.READING
         return Group.OURS if self.corrects or self.sharpens else Group.PRINTED
 
 
@@ -117,7 +125,9 @@ class Declaration(TypedDict, total=False):
     sides: str
     corrects: str
     sharpens: str
-    reads_literally: str
+    reading_of: str
+    proof: str
+    constant: tuple[str, float]
 
 
 def claim[C: Callable[..., list[Point]]](
@@ -129,7 +139,7 @@ def claim[C: Callable[..., list[Point]]](
     """Declare the function below as the check of a claim, with the fields of ``Claim``.
 
     A mutation, and ``holds_at``, is another check or the arguments to call this one with. A
-    correction, a sharpening and a literal reading take ``kind``, ``section``, ``where``, ``quote``
+    correction, a sharpening and another reading take ``kind``, ``section``, ``where``, ``quote``
     and ``lines`` from the printed claim, which is declared above it, unless they are given.
     """
 
@@ -154,7 +164,7 @@ def claim[C: Callable[..., list[Point]]](
 
 def _inherited(declared: Declaration, here: Mapping[str, Claim]) -> dict[str, Any]:
     """What a version of a printed claim takes over from it."""
-    relations = ("corrects", "sharpens", "reads_literally")
+    relations = ("corrects", "sharpens", "reading_of")
     bases = [str(value) for name, value in declared.items() if name in relations]
     if len(bases) > 1 or any(base not in here for base in bases):
         raise ValueError(

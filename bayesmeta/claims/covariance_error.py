@@ -11,6 +11,8 @@ from bayesmeta.claims.wishart import deviation
 
 @claim(
     id="covariance-error",
+    constant=("constant", 50.0),
+    proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.COVARIANCE_ESTIMATION,
     where="proof of the lemma “Covariance estimation error”, Appendix D.3.3",
@@ -47,6 +49,8 @@ def covariance_error(level: Level, constant: float = 50.0, share: float = 6.0) -
 
 @claim(
     id="covariance-error-sharp",
+    constant=("constant", 8.0),
+    proof="ours",
     sharpens="covariance-error",
     statement=(
         "|Sigma-hat - Sigma_*| <= 8 s2 sqrt((5d + 2 ln(1/eta))/(n-1)), probability 1 - 3 eta"

@@ -9,12 +9,15 @@ from itertools import product
 from bayesmeta.claims.claim import Kind, Section, claim
 from bayesmeta.claims.edges import all_edges
 from bayesmeta.claims.regimes import isotropic
+from bayesmeta.claims.turned import turned_edges
 from bayesmeta.claims.verdict import Level, Point, at_most
 from bayesmeta.theory.constants import largest_m, linear_in_log, m_tilde, m_tilde_of
 
 
 @claim(
     id="good-event-product",
+    constant=("twelve", 12.0),
+    proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.MEAN_ALIGNMENT,
     where="eq. (52), Appendix C.2.2",
@@ -48,17 +51,28 @@ def good_event_product(level: Level, twelve: float = 12.0, eleven: float = 11.0)
 
 
 def delta_demands(level: Level, corrected: bool = False, three: float = 3.0) -> list[Point]:
-    """(i)-(iv) for delta <= 1/M, read as <=; (iii) follows from (iv)."""
+    """(iii) and (iv) for delta <= 1/M; (iii) follows from (iv)."""
     points = []
     for edge in all_edges(level, corrected):
         c, c_s = edge.c_xi(corrected), edge.c_s
         inner = c * math.sqrt(c_s * edge.total)
         four = three * inner + c**2 * c_s * edge.cov / 2
         points.append(at_most({**edge.where, "demand": "iv"}, four, 1.0, 1e-6))
-        points.append(at_most({**edge.where, "demand": "ii"}, c_s * edge.tau * edge.cov, 1.0, 1e-9))
-        points.append(at_most({**edge.where, "demand": "i"}, c_s * edge.cov, edge.dim, 1e-9))
         left = math.sqrt(c_s * edge.total)
         points.append(at_most({**edge.where, "demand": "iii"}, left, c * edge.dim, 1e-9))
+    return points
+
+
+def explored_demands(level: Level, corrected: bool = False, share: float = 1.0) -> list[Point]:
+    """(i) and (ii) as they are used, of matrices at the edge that do not commute: V > B, and d tau
+    |V^-1/2 B V^-1/2| <= 1, which makes the Jacobian's factor at most 1 + c_s tau sqrt(f_s delta);
+    with ``share`` of E_v."""
+    points = []
+    for one in turned_edges(level, corrected):
+        left = one.explored / share
+        points.append(at_most({**one.where, "demand": "i"}, left, 1.0, 1e-9))
+        steps = one.edge.dim * one.edge.tau
+        points.append(at_most({**one.where, "demand": "ii"}, steps * left, 1.0, 1e-9))
     return points
 
 
@@ -93,12 +107,13 @@ def demand_four(level: Level, eighteen: float = 18.0) -> list[Point]:
     sides="sqrt(c_s (f_m + c_1 d f_s) delta); c_xi d, demand (iii)",
 )
 def all_demands(level: Level) -> list[Point]:
-    """(iv) where it is tight, and (i)-(iv) at the edge of the events."""
-    return [*demand_four(level), *delta_demands(level)]
+    """(iv) where it is tight, and all four at the edge of the events."""
+    return [*demand_four(level), *delta_demands(level), *explored_demands(level)]
 
 
 @claim(
     id="delta-demands-corrected",
+    proof="ours",
     corrects="delta-demands",
     statement=(
         "(i)-(iv), (i) and (ii) with <=, follow from delta <= 1/M with 5 ln(dT/delta) for c_xi^2"
@@ -107,16 +122,23 @@ def all_demands(level: Level) -> list[Point]:
         "9 for 18 in M": partial(demand_four, eighteen=9.0),
         "5 for 3 in (iv)": partial(delta_demands, corrected=True, three=5.0),
         "sigma in c_xi": delta_demands,
+        "half of E_v": partial(explored_demands, corrected=True, share=0.5),
     },
     remark="(iii) from (iv): 3 d c^2 >= 15 ln 3 > 1.",
 )
 def all_demands_corrected(level: Level) -> list[Point]:
     """The same with c_xi without its sigma."""
-    return [*demand_four(level), *delta_demands(level, corrected=True)]
+    return [
+        *demand_four(level),
+        *delta_demands(level, corrected=True),
+        *explored_demands(level, corrected=True),
+    ]
 
 
 @claim(
     id="log-bound",
+    constant=("two", 2.0),
+    proof="Shalev-Shwartz and Ben-David (2014)",
     kind=Kind.INEQUALITY,
     section=Section.MEAN_ALIGNMENT,
     where="lemma “Log bound”, Appendix F",
@@ -138,6 +160,7 @@ def log_bound(level: Level, two: float = 2.0) -> list[Point]:
 
 @claim(
     id="m-tilde",
+    proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.MEAN_ALIGNMENT,
     where="definition of M̃, end of Appendix C.3",

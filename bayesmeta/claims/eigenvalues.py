@@ -13,6 +13,7 @@ from bayesmeta.theory.alignment import symmetric_power
 
 @claim(
     id="determinant-minkowski",
+    proof="Zhan (2005)",
     kind=Kind.INEQUALITY,
     section=Section.MATRICES,
     where="last lemma of Appendix C.4.3 (Zhan)",
@@ -44,6 +45,7 @@ def determinant_minkowski(level: Level, least: int = 2) -> list[Point]:
 
 @claim(
     id="eigenvalue-inequality",
+    proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.MATRICES,
     where="lemma “maximal eigenvalue inequality”, Appendix F",
@@ -73,6 +75,7 @@ def _traces(matrix: Array, powers: int = 10) -> Array:
 
 @claim(
     id="nonzero-eigenvalues",
+    proof="Horn and Johnson (2012)",
     kind=Kind.IDENTITY,
     section=Section.MATRICES,
     where="lemma “Same non-zero eigenvalues for AB and BA”, Appendix F",
@@ -90,12 +93,13 @@ def nonzero_eigenvalues(level: Level, transposed: bool = False) -> list[Point]:
         first, other = a @ b, a.T @ a if transposed else b @ a
         points.append(equal(where, relative_gap(_traces(first), _traces(other)), 1e-8))
         zeros = int((np.abs(np.linalg.eigvals(b @ a)) < 1e-9 * np.abs(b @ a).max()).sum())
-        points.append(equal({**where, "zeros": zeros}, float(zeros != n - m), 0.5))
+        points.append(equal({**where, "zeros": zeros}, float(zeros != n - m), 1e-8))
     return points
 
 
 @claim(
     id="product-eigenvalues",
+    proof="the paper",
     kind=Kind.IDENTITY,
     section=Section.MATRICES,
     where="lemma “Same eigenvalues for product of PSD matrices”, Appendix F",
@@ -122,6 +126,7 @@ def product_eigenvalues(level: Level, half: bool = False) -> list[Point]:
 
 @claim(
     id="product-trace",
+    proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.MATRICES,
     where="lemma “Non negative trace for product of PSD matrices”, Appendix F",

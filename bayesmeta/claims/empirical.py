@@ -38,6 +38,7 @@ def repeated_rows(level: Level) -> list[Point]:
 
 @claim(
     id="empirical-covariance",
+    proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.COVARIANCE_ESTIMATION,
     where="lemma “Empirical covariance bounds”, Appendix D.3.1",
@@ -46,35 +47,34 @@ def repeated_rows(level: Level) -> list[Point]:
         "+ 2ln(2/δ))/n), (5d + 2ln(2/δ))/n}) ≤ δ"
     ),
     statement=(
-        "P(|S - Sigma| >= 32 s^2 max(sqrt(l), l)) <= delta for row-wise sub-Gaussian matrices"
+        "P(|S - Sigma| >= 32 s^2 max(sqrt(l), l)) <= delta for matrices with independent "
+        "sub-Gaussian rows"
     ),
     lines="2965-2985",
-    mutations={"0.5 for 32": partial(independent_rows, constant=0.5)},
-    holds_at=independent_rows,
+    mutations={"0.5 for 32": {"constant": 0.5}, "rows repeated": repeated_rows},
+    constant=("constant", 32.0),
     remark=(
-        "The lemma does not ask the rows to be independent, and fails where they are "
-        "not: one row repeated. The work it is cited from means independent rows; the "
-        "paper applies it to repeated ones, for term B (in the paragraph below the "
-        "lemma), which is the slip of term-b. With independent rows it holds."
+        "As the cited theorem means it, for independent rows; the lemma does not say so "
+        "(empirical-covariance-literal), and the paper uses it for repeated rows, which "
+        "is the slip of term-b. Z^2 - E Z^2 is sub-exponential with 16 s^2; Bernstein, "
+        "and a net of 9^d points."
     ),
-    survives=(
-        "Everything that uses it with independent rows (term A). Its use for term B "
-        "does not survive."
-    ),
-    sides="probability of exceeding the bound; delta",
 )
-def empirical_covariance(level: Level) -> list[Point]:
-    """The lemma as it stands: rows independent or not."""
-    return [*independent_rows(level), *repeated_rows(level)]
+def empirical_covariance(level: Level, constant: float = 32.0) -> list[Point]:
+    """The lemma for independent rows."""
+    return independent_rows(level, constant)
 
 
 @claim(
-    id="empirical-covariance-corrected",
-    corrects="empirical-covariance",
-    statement="the same for independent rows",
-    mutations={"0.5 for 32": {"constant": 0.5}, "rows dependent": repeated_rows},
-    remark="Z^2 - E Z^2 is sub-exponential with 16 s^2; Bernstein, and a net of 9^d points.",
+    id="empirical-covariance-literal",
+    reading_of="empirical-covariance",
+    statement="the same for rows that need not be independent, as it stands",
+    mutations={"0.5 for 32, rows independent": partial(independent_rows, constant=0.5)},
+    holds_at=independent_rows,
+    remark="One row, repeated: nothing averages.",
+    survives="Term A, whose rows are independent. Its use for term B does not survive.",
+    sides="probability of exceeding the bound; delta",
 )
-def empirical_covariance_corrected(level: Level, constant: float = 32.0) -> list[Point]:
-    """The lemma for independent rows."""
-    return independent_rows(level, constant)
+def empirical_covariance_literal(level: Level) -> list[Point]:
+    """The lemma for one row repeated n times."""
+    return repeated_rows(level)

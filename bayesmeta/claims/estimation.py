@@ -16,6 +16,8 @@ from bayesmeta.claims.wishart import deviation, explored_inverses, first_n
 
 @claim(
     id="event-mean",
+    constant=("three", 3.0),
+    proof="the paper",
     kind=Kind.PROBABILITY,
     section=Section.PRIOR_ESTIMATION,
     where="eq. (77) and the proof of Lemma 1, Appendix D.1",
@@ -40,7 +42,7 @@ def event_mean(level: Level, three: float = 3.0) -> list[Point]:
 
 @claim(
     id="event-mean-literal",
-    reads_literally="event-mean",
+    reading_of="event-mean",
     where="lemma “Mean estimation error”, Appendix D.2",
     quote="For every η_n > 0 and for every instance n > 1, P(E_m(MQB_τ) | E_v(MQB_τ)) ≥ 1 - η_n",
     statement="P(E_m | E_v) >= 1 - eta for every eta > 0, as it stands",
@@ -110,6 +112,8 @@ def simulated_events(level: Level, constant: float = 50.0) -> list[Point]:
 
 @claim(
     id="event-covariance",
+    constant=("constant", 50.0),
+    proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.PRIOR_ESTIMATION,
     where="eq. (77) and the proof of Lemma 1, Appendix D.1",
@@ -126,14 +130,14 @@ def simulated_events(level: Level, constant: float = 50.0) -> list[Point]:
         "and the algorithm is then undefined."
     ),
 )
-def event_covariance(level: Level) -> list[Point]:
+def event_covariance(level: Level, constant: float = 50.0) -> list[Point]:
     """By the law of the estimate without noise, and counted with noise."""
-    return [*wishart_events(level), *simulated_events(level)]
+    return [*wishart_events(level, constant), *simulated_events(level, constant)]
 
 
 @claim(
     id="event-covariance-literal",
-    reads_literally="event-covariance",
+    reading_of="event-covariance",
     where="lemma “Covariance estimation error”, Appendix D.3.3",
     quote=(
         "For every η_n > 0 and for every instance n > 5d + 2ln(1/η_n), P(E_s(MQB_τ) | "

@@ -20,6 +20,8 @@ def _grid(level: Level) -> list[tuple[int, int, float]]:
 
 @claim(
     id="event-theta",
+    constant=("factor", 2.0),
+    proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.EVENTS,
     where="event E_θ of eq. (5), Section 3; its probability in Appendix C",
@@ -62,6 +64,8 @@ def small_failure(share: float, steps: int) -> float:
 
 @claim(
     id="event-gram",
+    constant=("constant", 8.0),
+    proof="the paper",
     kind=Kind.PROBABILITY,
     section=Section.EVENTS,
     where="lemma “Minimum eigenvalue of Gram matrix”, Appendix F",
@@ -94,6 +98,8 @@ def event_gram(level: Level, constant: float = 8.0) -> list[Point]:
 
 @claim(
     id="event-gram-meta",
+    constant=("constant", 8.0),
+    proof="the paper",
     kind=Kind.PROBABILITY,
     section=Section.EVENTS,
     where="proof of Lemma 1, Appendix D.1",
@@ -123,6 +129,8 @@ def event_gram_meta(level: Level, constant: float = 8.0, power: int = 2) -> list
 
 @claim(
     id="event-noise",
+    constant=("factor", 5.0),
+    proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.EVENTS,
     where="eqs. (41)-(42), Appendix C.2.2",

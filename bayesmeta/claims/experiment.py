@@ -71,7 +71,8 @@ def still_so(level: Level, *measures: str) -> list[Point]:
             values, now = np.array(recorded), _fresh(10_000 + level.seed)[measure][agent][0]
             off = abs(now - values.mean()) / (values.std(ddof=1) * np.sqrt(1 + 1 / len(values)))
             allowed = float(t.isf(level.size / 2, len(values) - 1))
-            points.append(equal({"measure": measure, "agent": agent}, float(off), allowed))
+            where = {"measure": measure, "agent": agent}
+            points.append(equal(where, float(off), allowed, simulated=True))
     return points
 
 
@@ -112,7 +113,7 @@ def figure_1a(level: Level) -> list[Point]:
 
 @claim(
     id="figure-1a-literal",
-    reads_literally="figure-1a",
+    reading_of="figure-1a",
     statement=(
         "Th-MTS_tau reaches KMTS in total regret of all 10,000 tasks, which Figure 1 (a) shows"
     ),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.claims.aligning import edge
 from bayesmeta.claims.claim import Kind, Section, claim
+from bayesmeta.claims.turned import turned_edges
 from bayesmeta.claims.verdict import Level, Point, Where, at_most, equal
 from bayesmeta.theory.alignment import jacobian_by_differences, symmetric_power
 
@@ -64,8 +67,36 @@ def _by_differences(actions: Array, gap: Array) -> float:
     return float(np.linalg.slogdet(found)[1])
 
 
+class Measured(NamedTuple):
+    """log |det J| by differences and by the printed formula, and log(det V / det(V - B))."""
+
+    where: Where
+    steps: int
+    dim: int
+    log: float
+    formula: float
+    ratio: float
+
+
+@cache
+def _measured(level: Level) -> list[Measured]:
+    return [
+        Measured(
+            where,
+            len(actions),
+            actions.shape[1],
+            _by_differences(actions, gap),
+            log_jacobian(actions, gap),
+            _ratio(actions, gap),
+        )
+        for where, actions, gap in _jacobian_cases(level, "jacobian-determinant")
+    ]
+
+
 @claim(
     id="jacobian-determinant",
+    constant=("share", 1.0),
+    proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,
     where="lemma on the actions Jacobian, Appendix C.2.1, proved in Appendix C.4",
@@ -78,22 +109,21 @@ def _by_differences(actions: Array, gap: Array) -> float:
         "cover tau = d = 1, where it uses a lemma on matrices of size 2 or more."
     ),
 )
-def jacobian_determinant(level: Level, fewer: bool = False) -> list[Point]:
+def jacobian_determinant(level: Level, fewer: bool = False, share: float = 1.0) -> list[Point]:
     """log(1 / |det J|) <= n/2 log(det V / det(V - B)), J by differences; the printed formula for J,
     eqs. (56)-(58), gives the same. With ``fewer`` (n - d - 2)/2 for n/2."""
     points = []
-    for where, actions, gap in _jacobian_cases(level, "jacobian-determinant"):
-        n, d = actions.shape
-        power, ratio = (n - d - 2) / 2 if fewer else n / 2, _ratio(actions, gap)
-        left, right = -_by_differences(actions, gap), power * ratio
-        points.append(Point(where, left, right + 1e-6 * max(1.0, ratio), logs=True))
-        off = abs(left + log_jacobian(actions, gap)) / max(1.0, ratio)
+    for where, n, d, log, formula, ratio in _measured(level):
+        power = (n - d - 2) / 2 if fewer else share * n / 2
+        points.append(Point(where, -log, power * ratio + 1e-6 * max(1.0, ratio), logs=True))
+        off = abs(formula - log) / max(1.0, ratio)
         points.append(equal({**where, "what": "the formula"}, off, 1e-5))
     return points
 
 
 @claim(
     id="jacobian-determinant-sharp",
+    proof="ours",
     sharpens="jacobian-determinant",
     kind=Kind.IDENTITY,
     statement="|det J_A| = (det(V - B) / det V)^((tau - d - 1)/2)",
@@ -110,16 +140,16 @@ def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
     factor det P / det (V - B)^1/2 = (det(V - B) / det V)^(-1/2).
     """
     points = []
-    for where, actions, gap in _jacobian_cases(level, "jacobian-determinant"):
-        n, d = actions.shape
-        expected = -(n - d - extra) / 2 * _ratio(actions, gap)
-        off = abs(_by_differences(actions, gap) - expected) / max(1.0, _ratio(actions, gap))
+    for where, n, d, log, _, ratio in _measured(level):
+        off = abs(log + (n - d - extra) / 2 * ratio) / max(1.0, ratio)
         points.append(equal(where, off, 1e-5))
     return points
 
 
 @claim(
     id="jacobian-bound",
+    constant=("factor", 1.0),
+    proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,
     where="eq. (34), Appendix C.2.1",
@@ -137,8 +167,8 @@ def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
 )
 def jacobian_bound(level: Level, factor: float = 1.0, steps: bool = False) -> list[Point]:
     """1 / |det J| <= 1 + c_s tau sqrt(f_s delta) under E_v, E_s and delta <= 1/M, by the exact
-    determinant at the edge of the events; with ``steps`` the printed chain's (det V / det(V -
-    B))^(tau / 2) instead."""
+    determinant at the edge of the events, alike in all directions and turned; with ``steps`` the
+    printed chain's (det V / det(V - B))^(tau / 2) instead."""
     points = []
     for where, gram, gap, more, action_min in edge(level):
         d, tau = where["d"], where["tau"]
@@ -147,4 +177,9 @@ def jacobian_bound(level: Level, factor: float = 1.0, steps: bool = False) -> li
         c_s = 2 * where["sigma"] ** 2 / (where["lambda_min"] ** 2 * action_min)
         right = c_s * tau * float(np.linalg.norm(more, 2))
         points.append(at_most(where, math.exp(power * log), 1 + factor * right))
+    for one in turned_edges(level):
+        where, d, tau = one.where, one.edge.dim, one.edge.tau
+        power = tau / 2 if steps else (tau - d - 1) / 2
+        right = one.edge.c_s * tau * one.edge.cov
+        points.append(at_most(where, math.exp(power * one.log_determinants), 1 + factor * right))
     return points

@@ -17,6 +17,7 @@ def _vec(matrix: Array) -> Array:
 
 @claim(
     id="kronecker",
+    proof="textbook",
     kind=Kind.IDENTITY,
     section=Section.MATRICES,
     where="lemmas “Vectorization” and “Kronecker properties”, eqs. (66)-(69), Appendix C.4.3",
@@ -49,6 +50,7 @@ def kronecker(level: Level, transposed: bool = True) -> list[Point]:
 
 @claim(
     id="kronecker-root",
+    proof="the paper",
     kind=Kind.IDENTITY,
     section=Section.MATRICES,
     where="lemma “Square root of Kronecker product”, Appendix C.4.3",
@@ -80,6 +82,7 @@ def kronecker_root(level: Level, both: bool = True) -> list[Point]:
 
 @claim(
     id="root-inverse",
+    proof="the paper",
     kind=Kind.IDENTITY,
     section=Section.MATRICES,
     where="lemma “Square root vectorization”, Appendix C.4.3",

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import chi2, norm
 
 from bayesmeta.claims.claim import Kind, Section, claim
+from bayesmeta.claims.poles import finite_inverse
 from bayesmeta.claims.verdict import Level, Point, equal
 
 Errors = list[tuple[dict[str, object], np.ndarray]]
@@ -44,7 +45,8 @@ def _centred(level: Level, errors: Errors) -> list[Point]:
     points = []
     for where, z in errors:
         allowed = float(norm.isf(level.size / (2 * z.shape[1]))) / math.sqrt(len(z))
-        points.append(equal(where, float(np.abs(z.mean(axis=0)).max()), allowed))
+        gap = float(np.abs(z.mean(axis=0)).max())
+        points.append(equal(where, gap, allowed, simulated=True))
     return points
 
 
@@ -57,12 +59,13 @@ def _white(level: Level, errors: Errors) -> list[Point]:
         free, tail = len(z) - 1, level.size / (2 * z.shape[1] ** 2)
         gap = float(np.abs(np.cov(z.T) - np.eye(z.shape[1])).max())
         allowed = float(max(chi2.isf(tail, free) / free - 1, 1 - chi2.ppf(tail, free) / free))
-        points.append(equal({**where, "what": "covariance"}, gap, allowed))
+        points.append(equal({**where, "what": "covariance"}, gap, allowed, simulated=True))
     return points
 
 
 @claim(
     id="ols-unbiased",
+    proof="the paper",
     kind=Kind.EXPECTATION,
     section=Section.LEAST_SQUARES,
     where="lemma “Unbiasedness of the inner instance error”, Appendix D.2",
@@ -79,6 +82,7 @@ def ols_unbiased(level: Level, peeking: bool = False) -> list[Point]:
 
 @claim(
     id="ols-covariance",
+    proof="the paper",
     kind=Kind.EXPECTATION,
     section=Section.LEAST_SQUARES,
     where="lemma “Lack of bias of the covariance estimator - auxiliary”, Appendix D.3.2",
@@ -87,13 +91,33 @@ def ols_unbiased(level: Level, peeking: bool = False) -> list[Point]:
     lines="2988",
     mutations={"a ridge": {"ridge": 0.5}},
     remark=(
-        "True given the actions, or given E_v. Without an event the moments need not "
-        "exist: there are laws of Assumption 1 with E[V^-1] infinite for every tau."
+        "True given the actions, or given E_v; the lemma names neither (see "
+        "ols-covariance-literal)."
     ),
 )
 def ols_covariance(level: Level, ridge: float = 0.0) -> list[Point]:
     """E[rho rho'] = sigma^2 V^-1 given the actions."""
     return _white(level, _least_squares(level, "ols-covariance", ridge))
+
+
+@claim(
+    id="ols-covariance-literal",
+    reading_of="ols-covariance",
+    statement="the same without an event, as it stands: E[V^-1] is a number",
+    mutations={"two actions": {"pole": False, "steps": 2}},
+    holds_at={"pole": False},
+    remark=(
+        "Under a law of Assumption 1 with a pole at 0 E[V^-1] is infinite for every "
+        "tau (as is the left side, in one dimension; in more its entries do not exist)."
+    ),
+    survives="Everything: it is used given E_v, where V^-1 is bounded, or given the actions.",
+    sides="ln E[V^-1], at least; that of the largest number in double precision",
+)
+def ols_covariance_literal(
+    level: Level, pole: bool = True, steps: int | None = None
+) -> list[Point]:
+    """Whether both sides are numbers."""
+    return finite_inverse(level, pole, steps)
 
 
 def _stopped(level: Level, peeking: bool = False) -> Errors:
@@ -138,6 +162,7 @@ def _stopped(level: Level, peeking: bool = False) -> Errors:
 
 @claim(
     id="ols-stopping",
+    proof="ours",
     kind=Kind.EXPECTATION,
     section=Section.LEAST_SQUARES,
     where="Experiments, the rule for τ",

@@ -25,6 +25,8 @@ def _shortest(d: int, share: float) -> int:
 
 @claim(
     id="lemma-mqb",
+    constant=("constant", 50.0),
+    proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.PRIOR_ESTIMATION,
     where="Lemma 1 (MQB_τ conditions), Section 5; proved in Appendix D.1",
@@ -70,6 +72,7 @@ def lemma_mqb(
 
 @claim(
     id="lemma-mqb-threshold",
+    proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.PRIOR_ESTIMATION,
     where="proof of Lemma 1, Appendix D.1",
@@ -91,6 +94,8 @@ def lemma_threshold(level: Level, four: float = 4.0, ten: float = 10.0) -> list[
 
 @claim(
     id="widening",
+    constant=("share", 1.0),
+    proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.PRIOR_ESTIMATION,
     where="above eq. (12), Section 4; lemma “Σ^w ⪰ Σ_*”, Appendix F",

@@ -94,18 +94,28 @@ def thompson(
     """Regret of Thompson Sampling with N(off, wide) where the truth is N(0, low) and all of [-1, 1]
     is on offer, given V after exploration.
 
-    theta and the draw are jointly Gaussian; with covariance q and the draw's mean and sd m and s, a
-    step costs E|theta| - E[theta sign(draw)] = sqrt(2 low/pi) - 2 (q/s) phi(m/s). V grows by 1.
+    theta and the draw are jointly Gaussian; with their correlation r and the draw's mean and sd m
+    and s, a step costs E|theta| - E[theta sign(draw)] = sqrt(2 low/pi) (1 - r exp(-m^2/(2 s^2))). V
+    grows by 1. With v the posterior variance and p = V / sigma^2, 1 - r^2 = (v + v^2 p) / s^2: so
+    written nothing cancels where the noise is small.
     """
     total = np.zeros(np.broadcast(gram, off, wide).shape)
     for n in range(steps):
         precise = (gram + n) / sigma**2
         v = 1 / (1 / wide + precise)
-        s = np.sqrt(v + v * v * precise * (precise * low + 1))
-        total += math.sqrt(2 * low / math.pi) - 2 * low * precise * v / s * norm.pdf(
-            off / wide * v / s
+        square = v + v * v * precise * (precise * low + 1)
+        total += _lost(
+            math.sqrt(low) * precise * v / np.sqrt(square),
+            (v + v * v * precise) / square,
+            (off / wide * v) ** 2 / square,
         )
-    return total
+    return math.sqrt(2 * low / math.pi) * total
+
+
+def _lost(correlation: Array, rest: Array, far: Array) -> Array:
+    """1 - r exp(-far/2), with ``rest`` = 1 - r^2, without cancellation."""
+    lost: Array = rest / (1 + correlation) - correlation * np.expm1(-far / 2)
+    return lost
 
 
 def threshold(
@@ -118,12 +128,14 @@ def threshold(
     least: float,
 ) -> Array:
     """The same of a quasi-Bayesian policy that is greedy where its posterior precision is at least
-    what the true prior and V = ``least`` after exploration give, else plays the opposite."""
+    what the true prior and V = ``least`` after exploration give, else plays the opposite. The
+    correlation is that of theta and the posterior mean: 1 - r^2 = 1 / (1 + low p)."""
     total = np.zeros(np.broadcast(gram, off, wide).shape)
     flipped = gram + sigma**2 / wide < least + sigma**2 / low
     for n in range(steps):
         precise = (gram + n) / sigma**2
-        s = np.sqrt(precise * (precise * low + 1))  # of the posterior mean, over v
-        gain = 2 * low * precise / s * norm.pdf(off / wide / s)
-        total += math.sqrt(2 * low / math.pi) + np.where(flipped, gain, -gain)
-    return total
+        apart = precise * (precise * low + 1)  # variance of the posterior mean, over v^2
+        rest = 1 / (1 + low * precise)
+        lost = _lost(np.sqrt(low * precise * rest), rest, (off / wide) ** 2 / apart)
+        total += np.where(flipped, 2 - lost, lost)
+    return math.sqrt(2 * low / math.pi) * total

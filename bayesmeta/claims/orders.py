@@ -19,6 +19,7 @@ def _wider(rng: np.random.Generator, d: int, rank: int | None = None) -> tuple[A
 
 @claim(
     id="inverse-order",
+    proof="Horn and Johnson (2012)",
     kind=Kind.INEQUALITY,
     section=Section.MATRICES,
     where="lemma from Horn and Johnson, Corollary 7.74.(a), Appendix F",
@@ -49,6 +50,7 @@ def inverse_order(level: Level, reverse: bool = False) -> list[Point]:
 
 @claim(
     id="root-order",
+    proof="Horn and Johnson (2012)",
     kind=Kind.INEQUALITY,
     section=Section.MATRICES,
     where="lemma from Horn and Johnson, Corollary 7.74.(b), Appendix F",
@@ -75,6 +77,7 @@ def _unitary(rng: np.random.Generator, d: int) -> Array:
 
 @claim(
     id="determinant-sum",
+    proof="Bhatia (1997)",
     kind=Kind.INEQUALITY,
     section=Section.MATRICES,
     where="lemma from Bhatia, Exercise VI.7.2, Appendix F",
@@ -108,6 +111,7 @@ def _norm_of_gap(true: Array, more: Array) -> float:
 
 @claim(
     id="b-bound",
+    proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.MATRICES,
     where="lemma “B bound”, Appendix F",
@@ -140,7 +144,7 @@ def b_bound(level: Level, power: float = 2.0) -> list[Point]:
 
 @claim(
     id="b-bound-literal",
-    reads_literally="b-bound",
+    reading_of="b-bound",
     statement="the same without Sigma-hat >= Sigma_*, as it stands",
     mutations={"at Sigma-hat = 1/2 alone": {"covs": (0.5,)}},
     holds_at={"covs": (2.0,)},
@@ -163,6 +167,8 @@ def b_bound_literal(level: Level, covs: tuple[float, ...] = (2.0, 0.5)) -> list[
 
 @claim(
     id="exponent-bound",
+    constant=("factor", 2.0),
+    proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.MATRICES,
     where="lemma “Exponent bound”, Appendix F",

@@ -156,6 +156,7 @@ def prior_dependent_bound(level: Level) -> list[Point]:
 
 @claim(
     id="prior-dependent-bound-corrected",
+    proof="ours",
     corrects="prior-dependent-bound",
     statement=(
         "sqrt(2) sqrt(lambda_max a^2 ln(4|A|T^2) / ln(1 + lambda_max a^2/sigma^2)) "

@@ -9,7 +9,8 @@ import numpy as np
 
 from bayesmeta.claims.claim import Kind, Section, claim
 from bayesmeta.claims.edges import Edge, all_edges
-from bayesmeta.claims.verdict import Level, Point, at_most
+from bayesmeta.claims.turned import turned_edges
+from bayesmeta.claims.verdict import Level, Point, Where, at_most
 from bayesmeta.theory import alignment
 
 
@@ -74,14 +75,21 @@ def shift_bound(
 
 @claim(
     id="shift-bound-corrected",
+    constant=("factor", 2.0),
+    proof="ours",
     corrects="shift-bound",
     statement="the same times sigma^2 / (1 - c_s sqrt(f_s delta) / d)",
     mutations={"1.9 for 2": {"factor": 1.9}},
     remark="The printed steps with aligned-gram-corrected.",
 )
 def shift_bound_corrected(level: Level, factor: float = 2.0) -> list[Point]:
-    """The same times sigma^2 kappa."""
-    return shift_bound(level, corrected=True, factor=factor)
+    """The same times sigma^2 kappa, alike in all directions, and turned."""
+    points = shift_bound(level, corrected=True, factor=factor)
+    for one in turned_edges(level):
+        edge = one.edge
+        right = factor * edge.c_s * edge.total / (edge.dim - edge.c_s * edge.cov)
+        points.append(at_most(one.where, float(one.shift @ one.shift), right, 1e-9))
+    return points
 
 
 @claim(
@@ -122,14 +130,21 @@ def aligned_gram(
 
 @claim(
     id="aligned-gram-corrected",
+    constant=("share", 1.0),
+    proof="ours",
     corrects="aligned-gram",
     statement="lambda_min(V^K) >= (lambda_A d / 2)(1 - c_s sqrt(f_s delta) / d)",
     mutations={"half of c_s": {"share": 0.5}},
     remark="Weyl, with |B| <= sigma^2 sqrt(f_s delta) / lambda_min^2.",
 )
 def aligned_gram_corrected(level: Level, share: float = 1.0) -> list[Point]:
-    """The same times 1 - c_s sqrt(f_s delta) / d."""
-    return aligned_gram(level, corrected=True, share=share)
+    """The same times 1 - c_s sqrt(f_s delta) / d, alike in all directions, and turned."""
+    points = aligned_gram(level, corrected=True, share=share)
+    for one in turned_edges(level):
+        edge = one.edge
+        bound = edge.action_min * edge.dim / 2 * (1 - share * edge.c_s * edge.cov / edge.dim)
+        points.append(at_most(one.where, -one.least, -bound, 1e-9))
+    return points
 
 
 def largest_log_ratio(edge: Edge) -> float:
@@ -142,9 +157,9 @@ def largest_log_ratio(edge: Edge) -> float:
     return alignment.noise_log_ratio(far * way, (g + turn * far) * way, gram, edge.sigma)
 
 
-def _density_point(edge: Edge, right: float) -> Point:
-    left, most = largest_log_ratio(edge), math.log1p(right)
-    return Point(edge.where, left, most + 1e-9 * max(left, most), logs=True)
+def _density_point(where: Where, left: float, right: float) -> Point:
+    most = math.log1p(right)
+    return Point(where, left, most + 1e-9 * max(left, most), logs=True)
 
 
 @claim(
@@ -185,12 +200,14 @@ def density_ratio(
         c2 = edge.c_xi() ** 2 * edge.c_s
         root = math.sqrt(c2 * edge.c_1 * edge.dim)
         right = six * math.sqrt(c2) * edge.mean + six * (root + c2) * edge.cov
-        points.append(_density_point(edge, right))
+        points.append(_density_point(edge.where, largest_log_ratio(edge), right))
     return points
 
 
 @claim(
     id="density-ratio-corrected",
+    constant=("six", 6.0),
+    proof="ours",
     corrects="density-ratio",
     statement=(
         "the ratio is at most 1 + 6 sqrt(c^2 c_s delta (f_m + c_1 d f_s)) + c^2 c_s "
@@ -209,10 +226,15 @@ def density_ratio(
 )
 def density_ratio_corrected(level: Level, six: float = 6.0) -> list[Point]:
     """Step (c), from which both follow, with c_xi without its sigma, in M as well: at most 1 +
-    6 sqrt(c_xi^2 c_s delta (f_m + c_1 d f_s)) + c_xi^2 c_s sqrt(f_s delta)."""
+    6 sqrt(c_xi^2 c_s delta (f_m + c_1 d f_s)) + c_xi^2 c_s sqrt(f_s delta); alike in all
+    directions, and turned."""
     points = []
     for edge in all_edges(level, corrected=True):
         c = edge.c_xi(corrected=True)
         right = six * c * math.sqrt(edge.c_s * edge.total) + c**2 * edge.c_s * edge.cov
-        points.append(_density_point(edge, right))
+        points.append(_density_point(edge.where, largest_log_ratio(edge), right))
+    for one in turned_edges(level):
+        edge, c = one.edge, one.edge.c_xi(corrected=True)
+        right = six * c * math.sqrt(edge.c_s * edge.total) + c**2 * edge.c_s * edge.cov
+        points.append(_density_point(one.where, one.log_ratio, right))
     return points

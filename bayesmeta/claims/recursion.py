@@ -77,6 +77,7 @@ def _exact_gap(rng: np.random.Generator, d: int, squared: bool, late: int) -> Fr
 
 @claim(
     id="posterior-recursion",
+    proof="the paper",
     kind=Kind.IDENTITY,
     section=Section.COVARIANCE_ALIGNMENT,
     where="eq. (4), Section 2.2; eqs. (15)-(16), Appendix B",

@@ -35,6 +35,8 @@ def _tilts(level: Level) -> list[tuple[float, float, float, float]]:
 
 @claim(
     id="subgaussian-task",
+    constant=("two", 2.0),
+    proof="the paper",
     kind=Kind.EXPECTATION,
     section=Section.LEAST_SQUARES,
     where=(
@@ -70,6 +72,8 @@ def subgaussian_task(level: Level, two: float = 2.0, event: bool = True) -> list
 
 @claim(
     id="subgaussian-mean",
+    constant=("two", 2.0),
+    proof="the paper",
     kind=Kind.EXPECTATION,
     section=Section.LEAST_SQUARES,
     where="proof of the lemma “Mean estimation error”, Appendix D.2",

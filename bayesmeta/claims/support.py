@@ -95,7 +95,8 @@ def _ball_laws() -> dict[str, Law]:
         "support*, so a law constant on an annulus, a square or half a disc is "
         "admitted; the alignment shrinks or turns actions out of it. The lemma proves "
         "only that norms do not grow, which keeps actions in the ball, not in the "
-        "support. Term A, eq. (32), is then infinite."
+        "support. Term A, eq. (32), is then infinite. If “support” is read as the ball, "
+        "the statement holds: then Assumption 1 is the corrected one."
     ),
     survives=(
         "Theorems 1 and 2 survive for densities that do not grow with the norm on the "
@@ -157,6 +158,7 @@ def inside_the_ball(level: Level, sign: int = 1) -> list[Point]:
 
 @claim(
     id="alignment-support-corrected",
+    proof="ours",
     corrects="alignment-support",
     statement="A_t^K lies in the support of f_A where that is the whole ball",
     mutations={
@@ -176,14 +178,17 @@ def alignment_support_corrected(level: Level) -> list[Point]:
     section=Section.COVARIANCE_ALIGNMENT,
     where="second lemma on Term A, eq. (30), Appendix C.2.1",
     quote="∏_{t=1}^τ f̃_A(A_t) / f̃_A(A_t^K) ≤ 1",
-    statement="the product of f(A_t) / f(A_t^K) is at most 1",
+    statement=(
+        "the product of the ratios of unnormalised densities, f~(A_t) / f~(A_t^K), is at most 1"
+    ),
     lines="1047-1100",
     mutations={"V + B on the ball": {"laws": _ball_laws, "sign": -1}},
     holds_at={"laws": _ball_laws},
     remark=(
-        "Infinite for the laws of alignment-support: for those the proof says only "
-        "that the result “can be obtained directly”. The case of a truncated Gaussian "
-        "is right, with equality exp(-Tr(Sigma^-1 B)/2)."
+        "The same fault as alignment-support: infinite where an action leaves the "
+        "support. For laws that are not Gaussian the proof says only that the result "
+        "“can be obtained directly”. With the ball for the support it holds; so does "
+        "the case of a truncated Gaussian, with equality exp(-Tr(Sigma^-1 B)/2)."
     ),
     survives="As for alignment-support.",
     sides="the product of the ratios; its bound",
@@ -191,7 +196,7 @@ def alignment_support_corrected(level: Level) -> list[Point]:
 def alignment_density(
     level: Level, laws: Callable[[], dict[str, Law]] = _laws, sign: int = 1
 ) -> list[Point]:
-    """The product over steps of f(A_t) / f(A_t^K) is at most 1: infinite where a step leaves the
+    """The product over steps of f~(A_t) / f~(A_t^K) is at most 1: infinite where a step leaves the
     support of a law that is constant there; exp(-Tr(Sigma^-1 B) / 2) for a Gaussian one."""
     points = []
     for point in alignment_support(level, laws, sign):
@@ -212,6 +217,7 @@ def alignment_density(
 
 @claim(
     id="alignment-density-corrected",
+    proof="ours",
     corrects="alignment-density",
     statement=(
         "the same where f does not grow with the norm on the ball, or is a truncated Gaussian"

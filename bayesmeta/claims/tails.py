@@ -14,6 +14,8 @@ from bayesmeta.claims.verdict import Level, Point, at_most, exact
 
 @claim(
     id="matrix-chernoff",
+    constant=("two", 2.0),
+    proof="Tropp (2015)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
     where="lemma “Matrix Chernoff”, Appendix F",
@@ -50,6 +52,8 @@ def matrix_chernoff(level: Level, two: float = 2.0) -> list[Point]:
 
 @claim(
     id="matrix-hoeffding",
+    constant=("eight", 8.0),
+    proof="Tropp (2012)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
     where="lemma “Matrix Hoffeding”, Appendix F",
@@ -76,6 +80,8 @@ def matrix_hoeffding(level: Level, eight: float = 8.0) -> list[Point]:
 
 @claim(
     id="vector-tail",
+    constant=("two", 2.0),
+    proof="Hsu, Kakade and Zhang (2012)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
     where="lemma “Concentration bound sub-Gaussian vector”, Appendix F",
@@ -112,6 +118,8 @@ def vector_tail(level: Level, two: float = 2.0) -> list[Point]:
 
 @claim(
     id="gaussian-tail",
+    constant=("upper", 1.0),
+    proof="Feller (1968)",
     kind=Kind.PROBABILITY,
     section=Section.TAILS,
     where="lemma “Gaussian tail bounds”, eqs. (84)-(85), Appendix F",

@@ -6,15 +6,24 @@ import math
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 from bayesmeta.claims.claim import Kind, Section, claim
+from bayesmeta.claims.poles import (
+    DENSITY,
+    LEAST,
+    log_below,
+    log_inverse_at_least,
+    steps_of,
+)
 from bayesmeta.claims.verdict import DIMS, Level, Point, bracketed, counted, exact
 from bayesmeta.claims.wishart import deviation, explored_inverses, first_n
 
 
 @claim(
     id="term-a",
+    constant=("constant", 32.0),
+    proof="ours",
     kind=Kind.PROBABILITY,
     section=Section.COVARIANCE_ESTIMATION,
     where="Term A in the proof of the lemma “Covariance estimation error”, Appendix D.3.3",
@@ -98,6 +107,8 @@ def term_b(level: Level, constant: float = 32.0, first: bool = False) -> list[Po
 
 @claim(
     id="term-b-corrected",
+    constant=("two", 2.0),
+    proof="ours",
     corrects="term-b",
     statement=(
         "term B is at most s2 (d + 2 sqrt(d ln(1/eta)) + 2 ln(1/eta))/(n-1) with "
@@ -123,6 +134,8 @@ def term_b_corrected(level: Level, two: float = 2.0) -> list[Point]:
 
 @claim(
     id="term-c",
+    constant=("four", 4.0),
+    proof="the paper",
     kind=Kind.PROBABILITY,
     section=Section.COVARIANCE_ESTIMATION,
     where="lemma “Covariance estimation error - Term C”, Appendix D.3.2",
@@ -135,7 +148,7 @@ def term_b_corrected(level: Level, two: float = 2.0) -> list[Point]:
         "with probability 1 - delta given E_v"
     ),
     lines="3159-3196",
-    mutations={"0.1 for 4": {"four": 0.1}},
+    mutations={"0.8 for 4": {"four": 0.8}},
     remark=(
         "As its proof and its use have it, given E_v and with E[V^-1 | E_v]; the "
         "statement itself names no event (see term-c-literal). It is not needed: given "
@@ -143,6 +156,27 @@ def term_b_corrected(level: Level, two: float = 2.0) -> list[Point]:
     ),
 )
 def term_c(level: Level, four: float = 4.0) -> list[Point]:
+    """For a law under which V^-1 varies as much as E_v lets it, exactly; and for uniform actions,
+    counted."""
+    return [*_term_c_extreme(level, four), *_term_c_uniform(level, four)]
+
+
+def _term_c_extreme(level: Level, four: float) -> list[Point]:
+    """d = 1, one action, whose square is just above lambda_A/2 half of the time and else so large
+    that V^-1 is 1e-3 times as much (blurred, a law of Assumption 1): the sum is binomial."""
+    points = []
+    for n in level.pick((1001, 10_001), (51, 1001, 10_001, 10**6 + 1)):
+        for delta in level.pick((1e-3, 1e-12), (0.1, 1e-3, 1e-6, 1e-12)):
+            far = four * math.sqrt(2 * math.log(2 / delta) / (n - 1))  # in units of 1/lambda_A
+            spread = 2 * (1 - 1e-3)
+            heads = math.floor((n - 1) * (0.5 + far / spread)) + 1
+            fail = 2 * float(binom.sf(heads - 1, n - 1, 0.5))
+            where = {"d": 1, "tau": 1, "n": n, "delta": delta, "V^-1": "one of two values"}
+            points.append(exact(where, fail, delta))
+    return points
+
+
+def _term_c_uniform(level: Level, four: float) -> list[Point]:
     """sigma^2 |mean of V^-1 - E[V^-1 | E_v]| <= 4 sigma^2/(lambda_A d) sqrt((2 ln d + 2
     ln(2/delta))/(n-1)) with probability 1 - delta given E_v, where the bound is tightest:
     as few actions as possible, and n so large that bounded terms could break it."""
@@ -166,7 +200,7 @@ def term_c(level: Level, four: float = 4.0) -> list[Point]:
 
 @claim(
     id="term-c-literal",
-    reads_literally="term-c",
+    reading_of="term-c",
     statement="the same without an event, as it stands",
     mutations={"a single action": {"pole": False, "steps": 1}},
     holds_at={"pole": False},
@@ -183,11 +217,10 @@ def term_c_literal(level: Level, pole: bool = True, steps: int | None = None) ->
     """The same without an event, as it stands: d = 1, n = 2, tau of eq. (8) with N = 2, T = 2000.
 
     Uniform actions on [-1, 1]: P(V <= v) is the volume of a ball in tau dimensions, E[V^-1] < 1; it
-    holds for moderate delta. With the density 1/(|r| (2 - ln|r|)^2) on [-1, 1], which falls with
-    |r|, P(|A| <= r) = 2/(2 - ln r), so that y P(V <= 1/y) >= y (2/(2 + ln(tau y)/2))^tau grows
-    without bound: E[V^-1] is infinite, and the left side always is, too. Here by a y that will do.
+    holds for moderate delta. Under the law of ``poles`` E[V^-1] is infinite, and the left side
+    always is, too. Here by a y that will do.
     """
-    tau = math.ceil(24 * math.log(8000)) if steps is None else steps
+    tau = steps_of(1 / 3) if steps is None else steps
     points = []
     for log in (10.0, 100.0):
         far = 4 * 3 * math.sqrt(2 * (math.log(2) + log))
@@ -196,14 +229,13 @@ def term_c_literal(level: Level, pole: bool = True, steps: int | None = None) ->
         where = {"d": 1, "f_A": "uniform on [-1, 1]", "tau": tau, "n": 2, "ln(1/delta)": log}
         points.append(Point(where, float(fail), -log, logs=True))
     if pole:
-        least = 0.1746  # no more than E[A^2]
-        tau, delta, y = math.ceil(8 / least * math.log(8000)), 0.5, 5000.0  # y: a logarithm
-        mean = y + tau * math.log(2 / (2 + (math.log(tau) + y) / 2))  # log E[V^-1], at least
-        far = math.log(4 / least * math.sqrt(2 * math.log(2 / delta)))
-        near = tau * math.log(2 / (2 + (mean - 1) / 2))  # log P(V^-1 > E[V^-1]/e), at most
+        tau, delta = steps_of(LEAST), 0.5
+        mean = log_inverse_at_least(tau, 5000.0)
+        far = math.log(4 / LEAST * math.sqrt(2 * math.log(2 / delta)))
+        near = log_below(tau, mean - 1)  # of V^-1 > E[V^-1]/e
         where = {
             "d": 1,
-            "f_A": "1/(|r| (2 - ln|r|)^2) on [-1, 1]",
+            "f_A": DENSITY,
             "tau": tau,
             "n": 2,
             "delta": delta,

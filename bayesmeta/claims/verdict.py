@@ -10,7 +10,10 @@ import numpy as np
 
 from bayesmeta.streams import stream
 
-Outcome = Literal["holds", "violated", "undecided"]
+Outcome = Literal["holds", "violated", "undecided", "proved, not testable here"]
+PROVED: Outcome = "proved, not testable here"
+UNTESTABLE = 1000.0
+"""A check whose bounds are nowhere within this factor of what was found tests nothing."""
 Where = dict[str, Any]
 """The parameters of a point, by name."""
 DIMS = (1, 2, 5, 10)
@@ -43,7 +46,8 @@ class Point(NamedTuple):
     side that cannot be exceeded (a probability of 1 or more) makes the point vacuous. With
     ``logs`` both sides are logarithms of numbers that may be too small or too large. With
     ``rounding`` the right side is what rounding or chance allows, not a bound of the paper's.
-    ``label`` tells ways to fail apart: of each the first counterexample is kept.
+    ``label`` tells ways to fail apart: of each the first counterexample is kept. ``simulated``
+    points come from draws, all others from an exact law or from arithmetic.
     """
 
     where: Where
@@ -56,6 +60,7 @@ class Point(NamedTuple):
     logs: bool = False
     rounding: bool = False
     label: str = ""
+    simulated: bool = False
 
     @property
     def outcome(self) -> Outcome:
@@ -88,6 +93,8 @@ class Point(NamedTuple):
         left = self.left if self.counts is None or self.high is None else self.high
         if left > 0:
             return self.right / left
+        if self.right > 0 and self.high is not None:
+            return math.inf
         return self.left / self.right if self.left < 0 and self.right < 0 else None
 
 
@@ -106,6 +113,10 @@ class Verdict:
     others: list[dict[str, Any]]
     """counterexamples that fail in other ways"""
     points: int
+    simulated: bool
+    """whether any of the points comes from draws"""
+    tolerance: float | None
+    """what rounding or chance allows equalities, at most; None where there are none"""
 
 
 def judge(claim_id: str, points: list[Point]) -> Verdict:
@@ -145,7 +156,15 @@ def judge(claim_id: str, points: list[Point]) -> Verdict:
         shown[0] if shown else None,
         shown[1:],
         len(points),
+        any(point.simulated for point in points),
+        max((point.right for point in points if point.rounding), default=None),
     )
+
+
+def toothless(points: list[Point]) -> bool:
+    """Whether all points are bounds, and none is within ``UNTESTABLE`` of what was found."""
+    loose = [point.loose for point in points if not (point.rounding or point.vacuous)]
+    return bool(loose) and all(one is not None and one > UNTESTABLE for one in loose)
 
 
 def _counterexample(point: Point) -> dict[str, Any]:
@@ -166,7 +185,16 @@ def counted(where: Where, failures: int, trials: int, allowed: float, size: floa
 
     low = 0.0 if failures == 0 else float(beta.ppf(size / 2, failures, trials - failures + 1))
     high = 1.0 if failures == trials else float(beta.isf(size / 2, failures + 1, trials - failures))
-    return Point(where, failures / trials, allowed, low, high, (failures, trials), allowed >= 1)
+    return Point(
+        where,
+        failures / trials,
+        allowed,
+        low,
+        high,
+        (failures, trials),
+        allowed >= 1,
+        simulated=True,
+    )
 
 
 def exact(where: Where, failure: float, allowed: float) -> Point:
@@ -174,9 +202,10 @@ def exact(where: Where, failure: float, allowed: float) -> Point:
     return Point(where, failure, allowed, vacuous=allowed >= 1)
 
 
-def equal(where: Where, gap: float, tolerance: float) -> Point:
-    """An identity: the largest gap between its sides, relative to them, against rounding."""
-    return Point(where, gap, tolerance, rounding=True)
+def equal(where: Where, gap: float, tolerance: float, simulated: bool = False) -> Point:
+    """An identity: the largest gap between its sides, relative to them, against rounding; or, where
+    it was ``simulated``, against what chance allows."""
+    return Point(where, gap, tolerance, rounding=True, simulated=simulated)
 
 
 def ordered(where: Where, gap: float, scale: float, rounding: float = 1e-10) -> Point:
@@ -196,7 +225,7 @@ def estimated(where: Where, values: np.ndarray, right: float, size: float) -> Po
     mean = float(np.mean(values))
     half = float(t.isf(size / 2, len(values) - 1) * np.std(values, ddof=1))
     half /= math.sqrt(len(values))
-    return Point(where, mean, right, mean - half, mean + half)
+    return Point(where, mean, right, mean - half, mean + half, simulated=True)
 
 
 def bracketed(where: Where, low: float, high: float, right: float, *, logs: bool = False) -> Point:

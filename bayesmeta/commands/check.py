@@ -7,7 +7,7 @@ import io
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from bayesmeta.checks import InputError, one_of, whole
 
@@ -32,6 +32,11 @@ def add(commands: Subparsers) -> None:
     how.add_argument("--full", action="store_true", help="the whole grid")
     check.add_argument("--only", nargs="+", default=[], metavar="ID", help="only these claims")
     check.add_argument("--json", type=Path, metavar="FILE", help="write the verdicts as JSON, too")
+    check.add_argument(
+        "--teeth",
+        action="store_true",
+        help="measure the smallest constant that each check would still accept (slower)",
+    )
     check.add_argument("--seed", type=int, default=0, help="of the random points (default: 0)")
     check.set_defaults(command=_check)
 
@@ -47,9 +52,15 @@ def _check(options: argparse.Namespace) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # quotations have letters that ASCII lacks
     with progress_bar("checking", "claims", len(names)) as show:
-        found = check_claims(names, quick=not options.full, seed=options.seed, progress=show)
+        found = check_claims(
+            names,
+            quick=not options.full,
+            seed=options.seed,
+            progress=show,
+            bite=options.teeth,
+        )
     console = Console()
-    _tables(console, found)
+    _tables(console, found, options.teeth)
     _counts(console, found)
     for one in found if options.only else ():
         _explain(console, one)
@@ -81,24 +92,28 @@ def _names(options: argparse.Namespace) -> list[str]:
     return names or list(all_claims())
 
 
-def _tables(console: Console, found: list[Checked]) -> None:
+def _tables(console: Console, found: list[Checked], bite: bool) -> None:
     """A table for each section."""
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
+    from bayesmeta.claims.run import accepted
+
     for section in dict.fromkeys(one.claim.section for one in found):
         table = Table(
             title=section.value, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
         )
-        for column in ("claim", "verdict", "slack", "why"):
+        columns = ("claim", "verdict", "slack", *(["accepts"] * bite), "why")
+        for column in columns:
             table.add_column(column, no_wrap=column != "why")
         for one in found:
             if one.claim.section is section:
                 word = one.verdict.verdict
-                shown = word.upper() if word == "violated" else word
+                shown = word.upper() if word == "violated" else word.split(",")[0]
                 why = escape(one.verdict.why)
-                table.add_row(one.claim.id, shown, _slack(one.verdict), why)
+                accepts = [accepted(one.teeth)] * bite
+                table.add_row(one.claim.id, shown, _slack(one.verdict), *accepts, why)
         console.print(table)
 
 
@@ -111,11 +126,12 @@ def _slack(verdict: Verdict) -> str:
 def _counts(console: Console, found: list[Checked]) -> None:
     """How many claims of each group hold."""
     from bayesmeta.claims.run import grouped_ids
+    from bayesmeta.claims.verdict import Outcome
 
     words = {one.claim.id: one.verdict.verdict for one in found}
     for title, ids in grouped_ids(words).items():
         here = [words[name] for name in ids]
-        counts = (f"{here.count(word)} {word}" for word in ("holds", "violated", "undecided"))
+        counts = (f"{here.count(word)} {word}" for word in get_args(Outcome))
         if ids:
             console.print(f"{title}: " + ", ".join(counts))
     console.print(
@@ -133,7 +149,7 @@ def _explain(console: Console, one: Checked) -> None:
 
     claim, verdict = one.claim, one.verdict
     console.print(f"\n[bold]{claim.id}[/]: {escape(claim.statement)}")
-    for relation in ("corrects", "sharpens", "reads_literally"):
+    for relation in ("corrects", "sharpens", "reading_of"):
         if getattr(claim, relation):
             console.print(f"  {relation.replace('_', ' ')}: {getattr(claim, relation)}")
     console.print(f"  printed in: {escape(claim.where)}")

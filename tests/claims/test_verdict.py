@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
-from bayesmeta.claims.verdict import Point, at_most, counted, equal, estimated, exact, judge
+from bayesmeta.claims import all_claims
+from bayesmeta.claims.run import verdict_of
+from bayesmeta.claims.verdict import PROVED, Point, at_most, counted, equal, estimated, exact, judge
 
 
 def test_points_are_judged() -> None:
@@ -88,3 +91,15 @@ def test_slack_and_looseness(point: Point, slack: float, loose: float | None) ->
     """1 - left / right, and right / left where that is a statement about the paper's bound."""
     assert point.slack == pytest.approx(slack)
     assert point.loose == (loose if loose is None else pytest.approx(loose))
+
+
+def test_a_check_that_cannot_fail_is_not_evidence() -> None:
+    """Bounds nowhere near what was found: proved where there is a proof, else undecided; one point
+    with teeth is enough, and violations stay violations."""
+    one = all_claims()["theorem-2-corrected"]
+    far = Point({}, 1e-9, 1.0, 0.0, 1e-9)
+    assert verdict_of(one, [far, far]).verdict == PROVED
+    assert verdict_of(replace(one, proof=""), [far]).verdict == "undecided"
+    assert verdict_of(one, [far, Point({}, 0.5, 1.0)]).verdict == "holds"
+    assert verdict_of(one, [far, Point({}, 2.0, 1.0)]).verdict == "violated"
+    assert verdict_of(one, [Point({}, -1.0, 1.0, -2.0, 0.0)]).verdict == PROVED

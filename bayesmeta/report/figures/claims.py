@@ -1,80 +1,67 @@
-"""How loose the paper's inequalities are, and by how much some of them fail."""
+"""How much larger printed constants are than the smallest that a check would still accept."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.report.figures.style import BLUE, LABEL, NOTE, ORANGE, SMALL, clean, new_figure
+from bayesmeta.report.figures.style import BLUE, NOTE, SMALL, clean, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LOW, _HIGH = 1e-3, 1e6
+_HIGH = 100.0
 """Ratios beyond are drawn here."""
-_HOLDS, _FAILS = BLUE, ORANGE
 
 
-def figure_slack(rows: Sequence[Mapping[str, Any]]) -> Figure:
-    """Every printed inequality: its bound over what was found, at the point where it is tightest;
-    crosses left of the line are violated claims. ``rows`` are those of ``claims.json``."""
+def figure_teeth(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Every printed inequality that holds: its constant over the smallest that the check accepts.
+    At 1 nothing can be cut: the constant is sharp, and the check notices any less. ``rows`` are
+    those of ``claims.json``."""
     shown = [
         row
         for row in rows
         if row["group"] == "printed"
-        and row["kind"] in "DPE"
-        and row["section"] != "experiment"  # orderings
-        and row["loose_by"] is not None
+        and row["kind"] != "S"
+        and row["teeth"] is not None
+        and row["teeth"]["printed"] is not None
     ]
-    figure = new_figure(8.2, 0.19 * len(shown) + 1.2)
+    figure = new_figure(8.2, 0.19 * len(shown) + 1.1)
     axes = figure.subplots()
     places = list(range(len(shown)))[::-1]  # the first on top
     for place, row in zip(places, shown, strict=True):
-        _point(axes, place, row)
+        _point(axes, place, row["teeth"])
     _sections(axes, places, [row["section"] for row in shown])
     axes.axvline(1, color="black", linewidth=1)
     axes.set_xscale("log")
-    axes.set_xlim(_LOW / 2, _HIGH * 2)
-    axes.set_xticks([1e-2, 1, 1e2, 1e4, 1e6])
+    axes.set_xlim(0.9, _HIGH * 2)
+    axes.set_xticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
     axes.minorticks_off()
-    axes.set_ylim(-0.7, len(shown) + 0.4)
+    axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_yticks(places, [row["id"] for row in shown], fontsize=7.5)
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("bound / what was found, where the claim is tightest (log scale)")
-    axes.text(
-        0.85, len(shown) - 0.4, "violated (crosses)", ha="right", fontsize=LABEL, color=_FAILS
-    )
-    axes.text(1.2, len(shown) - 0.4, "holds (dots)", ha="left", fontsize=LABEL, color=_HOLDS)
+    axes.set_xlabel("printed constant / smallest that the check would accept (log scale)")
     clean(axes, grid="x")
     return figure
 
 
-def _point(axes: Axes, place: int, row: Mapping[str, Any]) -> None:
-    """One claim: its ratio, and a word where that is off the scale."""
-    ratio, bad = _ratio(row), row["verdict"] == "violated"
-    x = min(max(ratio, _LOW), _HIGH)
-    color = _FAILS if bad else _HOLDS
+def _point(axes: Axes, place: int, teeth: Mapping[str, float]) -> None:
+    """One claim: its ratio, and in words what it is made of."""
+    ratio = teeth["printed"] / teeth["accepts"] if teeth["accepts"] else _HIGH
+    x = min(ratio, _HIGH)
     axes.plot([1, x], [place, place], color="#bbbbbb", linewidth=1, zorder=1)
-    axes.plot(x, place, "x" if bad else "o", color=color, markersize=5, markeredgewidth=1.6)
-    if not _LOW <= ratio <= _HIGH:
+    axes.plot(x, place, "o", color=BLUE, markersize=5)
+    if teeth["printed"] != 1 and ratio > 1.05:
         axes.annotate(
-            "fails by more" if bad else "looser still",
+            f"{teeth['accepts']:.3g} for {teeth['printed']:g}",
             (x, place),
-            xytext=(6 if bad else -6, 2),
+            xytext=(6, 0),
             textcoords="offset points",
-            ha="left" if bad else "right",
+            va="center",
             fontsize=6.5,
-            color=color,
+            color=NOTE,
         )
-
-
-def _ratio(row: Mapping[str, Any]) -> float:
-    """The bound over what was found; 0 where that is infinite."""
-    found = row["counterexample"]
-    if found is not None and found["left"] is None:
-        return 0.0
-    return float(row["loose_by"])
 
 
 def _sections(axes: Axes, places: Sequence[int], names: Sequence[str]) -> None:

@@ -1,0 +1,127 @@
+"""Which claim rests on which, and where the faults enter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesmeta.claims.faults import Fault
+from bayesmeta.report.figures.style import BLUE, INK, NOTE, ORANGE, SMALL, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_WIDE, _TALL, _HALF = 1.95, 0.34, 0.9
+"""Inches from column to column and from row to row; the width of a box, in columns."""
+
+
+def figure_graph(
+    uses: Mapping[str, Sequence[str]],
+    faults: Sequence[Fault],
+    verdicts: Mapping[str, str],
+) -> Figure:
+    """From lemmas (left) to theorems (right): an arrow from a claim to each that cites it. Violated
+    claims are filled, and carry the numbers of the faults that break them."""
+    columns = _columns(uses)
+    places = _places(uses, columns)
+    tallest = max(len(column) for column in columns)
+    figure = new_figure(_WIDE * len(columns), _TALL * tallest + 1.0)
+    axes = figure.subplots()
+    for upper, lowers in uses.items():
+        for lower in lowers:
+            _arrow(axes, places[lower], places[upper], verdicts[lower] == "violated")
+    for name, place in places.items():
+        broken = [k for k, fault in enumerate(faults, 1) if name in fault.breaks]
+        _box(axes, place, name, verdicts[name] == "violated", broken)
+    axes.set_xlim(-0.6, len(columns) - 0.4)
+    axes.set_ylim(-tallest / 2 - 1.6, tallest / 2 + 0.6)
+    axes.axis("off")
+    lines = [f"{k}  {fault.name}" for k, fault in enumerate(faults, 1) if _shown(fault, places)]
+    half = -(-len(lines) // 2)
+    rows = ["     ".join(lines[:half]), "     ".join(lines[half:])]
+    axes.text(
+        -0.5,
+        -tallest / 2 - 0.5,
+        "faults:   " + "\n               ".join(rows),
+        fontsize=SMALL + 1,
+        color=ORANGE,
+        va="top",
+    )
+    return figure
+
+
+def _shown(fault: Fault, places: Mapping[str, tuple[float, float]]) -> bool:
+    return any(name in places for name in fault.breaks)
+
+
+def _columns(uses: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Claims by their distance from what nothing cites, the furthest first."""
+    names = list(dict.fromkeys([*uses, *(one for lowers in uses.values() for one in lowers)]))
+    depth = dict.fromkeys(names, 0)
+    for _ in names:
+        for upper, lowers in uses.items():
+            for lower in lowers:
+                depth[lower] = max(depth[lower], depth[upper] + 1)
+    deepest = max(depth.values())
+    return [[name for name in names if depth[name] == deepest - k] for k in range(deepest + 1)]
+
+
+def _places(
+    uses: Mapping[str, Sequence[str]], columns: Sequence[list[str]]
+) -> dict[str, tuple[float, float]]:
+    """Column and height of each claim: in a column by the mean height of what cites it."""
+    places: dict[str, tuple[float, float]] = {}
+    for k in reversed(range(len(columns))):
+        citing = {
+            name: [places[upper][1] for upper, lowers in uses.items() if name in lowers]
+            for name in columns[k]
+        }
+        wanted = {name: float(np.mean(heights or [0.0])) for name, heights in citing.items()}
+        order = sorted(columns[k], key=lambda name: -wanted[name])
+        for row, name in enumerate(order):
+            places[name] = (float(k), (len(order) - 1) / 2 - row)
+    return places
+
+
+def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], bad: bool) -> None:
+    axes.annotate(
+        "",
+        xy=(end[0] - _HALF / 2, end[1]),
+        xytext=(start[0] + _HALF / 2, start[1]),
+        arrowprops={
+            "arrowstyle": "-|>",
+            "color": ORANGE if bad else "#b0b0b0",
+            "linewidth": 1.1 if bad else 0.7,
+            "mutation_scale": 7,
+            "shrinkA": 0,
+            "shrinkB": 0,
+        },
+        zorder=1,
+    )
+
+
+def _box(axes: Axes, place: tuple[float, float], name: str, bad: bool, faults: list[int]) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    x, y = place
+    axes.add_patch(
+        FancyBboxPatch(
+            (x - _HALF / 2, y - 0.33),
+            _HALF,
+            0.66,
+            boxstyle="round,pad=0,rounding_size=0.04",
+            mutation_aspect=4,
+            facecolor="#fbe3d6" if bad else "white",
+            edgecolor=ORANGE if bad else BLUE,
+            linewidth=1.3 if bad else 0.9,
+            zorder=2,
+        )
+    )
+    label = name + ("  " + " ".join(map(str, faults)) if faults else "")
+    weight = "bold" if bad else "normal"
+    axes.text(x, y, label, ha="center", va="center", fontsize=8, weight=weight, color=INK)
+    if name in ("theorem-1", "theorem-2"):
+        axes.text(x, y + 0.5, "survives repaired", ha="center", fontsize=SMALL, color=NOTE)

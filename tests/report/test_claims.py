@@ -1,0 +1,67 @@
+"""The pictures of the referee's report: what they show of graphs, constants and tasks."""
+
+from __future__ import annotations
+
+from bayesmeta.claims.faults import Fault
+from bayesmeta.report.figures.claims import figure_teeth
+from bayesmeta.report.figures.faults import figure_graph
+from bayesmeta.report.figures.needed import figure_needed
+
+FAULTS = (Fault("lost", "", ("lemma",), "", ""), Fault("unseen", "", ("elsewhere",), "", ""))
+USES = {"theorem": ("lemma", "other"), "lemma": ("base",), "alone": ()}
+
+
+def texts(figure: object) -> list[str]:
+    axes = figure.axes[0]  # type: ignore[attr-defined]
+    return [text.get_text() for text in axes.texts]
+
+
+def test_the_graph_goes_from_lemmas_to_theorems() -> None:
+    """A box for every claim, further right than all it cites; a violated one has its fault's
+    number, and only faults that break something shown are listed."""
+    verdicts = dict.fromkeys(("theorem", "other", "base", "alone"), "holds") | {"lemma": "violated"}
+    figure = figure_graph(USES, FAULTS, verdicts)
+    shown = {text.get_text(): text.get_position() for text in figure.axes[0].texts}
+    assert {"theorem", "lemma  1", "other", "base", "alone"} <= set(shown)
+    assert shown["base"][0] < shown["lemma  1"][0] < shown["theorem"][0] == shown["alone"][0]
+    assert shown["other"][0] < shown["theorem"][0]
+    note = next(text for text in shown if text.startswith("faults:"))
+    assert "1  lost" in note and "unseen" not in note
+    assert len(figure.axes[0].patches) == 5
+
+
+def test_constants_are_drawn_against_what_is_accepted() -> None:
+    """Printed inequalities with teeth only; the ratio, and in words the two constants."""
+
+    def row(name: str, printed: float | None, accepts: float, **more: str) -> dict[str, object]:
+        teeth = {"printed": printed, "accepts": accepts}
+        plain = {"group": "printed", "kind": "D", "section": "events"}
+        return {"id": name, "teeth": teeth, **plain, **more}
+
+    rows = [
+        row("loose", 50.0, 2.0),
+        row("sharp", 1.0, 1.0),
+        row("equality", None, 1e-8),
+        row("ours", 2.0, 1.0, group="ours"),
+        row("rate", 2.0, 1.0, kind="S"),
+        {**row("violated", 1.0, 1.0), "teeth": None},
+    ]
+    figure = figure_teeth(rows)
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels == ["loose", "sharp"] and "2 for 50" in texts(figure)
+    dots = [line.get_xdata()[0] for line in figure.axes[0].lines if line.get_marker() == "o"]
+    assert dots == [25.0, 1.0]
+
+
+def test_required_tasks_have_a_line_for_each_version() -> None:
+    """Three lines, and a dot of each for the experiment."""
+    needed = {name: [10.0**k, 10.0] for k, name in enumerate(("printed", "repaired", "sharpened"))}
+    at = {"ratio": 0.1, "printed": 1e9, "repaired": 1e8, "sharpened": 1e4}
+    figure = figure_needed([1.0, 100.0], needed, at, 10_000)
+    dots = [
+        line.get_ydata()[0]
+        for line in figure.axes[0].lines
+        if line.get_marker() not in ("None", "", None)
+    ]
+    assert sorted(dots) == [1e4, 1e8, 1e9]
+    assert {"printed", "repaired", "sharpened", "N = 10,000"} <= set(texts(figure))
