@@ -5,21 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesmeta.checks import Advice, Argument, Array, InputError, one_of
 from bayesmeta.display import html_table
-from bayesmeta.estimators.estimate import PriorEstimate
+from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.origin import origin_note
 from bayesmeta.fitted import wald
 from bayesmeta.fitted.bootstrap import Drawn, basic, bootstrap, percentiles
 from bayesmeta.fitted.profile import profile_intervals
 from bayesmeta.fitted.quantities import Quantities, checked_level
 from bayesmeta.fitted.rows import asked_rows
-from bayesmeta.fitted.tables import predictions, summary_rows, text_of
-from bayesmeta.fitted.tasks import SINGULAR, Moments, around, as_frame, given_prior
+from bayesmeta.fitted.tables import summary_rows, text_of
+from bayesmeta.fitted.tasks import (
+    SINGULAR,
+    Moments,
+    around,
+    given_prior,
+    normal_columns,
+    tasks_frame,
+    with_ends,
+)
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.design import Design
@@ -160,13 +169,18 @@ class FittedPrior:
         if not names:
             return ""
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        said = ", ".join(names[:3]) + more
+        if self.estimate.status is Status.NOT_IDENTIFIED:
+            return Advice(
+                "no Wald interval of {names}, as the data do not determine Sigma", names=said
+            )
         likely = self.method in ("ml", "reml")
         reason = "on the boundary, or with an error larger than itself"
         way = "profile" if likely else "bootstrap"
         return Advice(
             "no Wald interval of {names} ({reason}): use {way}",
             reason=reason if likely else "this method states no errors of them",
-            names=", ".join(names[:3]) + more,
+            names=said,
             way=Argument(f"confint({way!r})"),
         )
 
@@ -177,6 +191,11 @@ class FittedPrior:
 
     def errors(self) -> Array:
         """Their standard errors; NaN where there is none."""
+        return self._errors.copy()
+
+    @cached_property
+    def _errors(self) -> Array:
+        """Computed once: the summary, the notes and Wald's intervals need them."""
         restricted = {"reml": True, "ml": False}.get(self.method)
         return wald.errors(self.stats, self.estimate, self.quantities, restricted)
 
@@ -271,6 +290,7 @@ class FittedPrior:
         level: float | None = None,
         uncertainty: str = "mean",
         *,
+        fixed: bool = False,
         random_seed: int = 0,
         replications: int = 200,
     ) -> DataFrame:
@@ -284,6 +304,9 @@ class FittedPrior:
             ``"mean"``: that of mu is included, exactly; ``"bootstrap"``: that of Sigma and the
             noise, too, as far as data drawn from the estimate show it; ``"none"``: as if the prior
             were known.
+        fixed : bool
+            Whether to list coefficients that are the same in all tasks, too; ``summary`` has them
+            as ``mu``.
         random_seed, replications : int
             Of the bootstrap.
 
@@ -301,8 +324,10 @@ class FittedPrior:
         found = self.moments(gram, moment, uncertainty != "none")
         if uncertainty == "bootstrap":
             found = around(found.mean, self.redrawn(replications, random_seed), gram, moment)
-        labels = self.stats.task_labels
-        return as_frame(labels, self.quantities.labels, found, level, self.conditional)
+        columns = normal_columns(found, level)
+        made = tasks_frame(self.stats, columns, fixed, self.conditional)
+        made.attrs |= {"level": level, "uncertainty": uncertainty}
+        return made
 
     def moments(self, gram: Array, moment: Array, mean: bool = True) -> Moments:
         """Of the coefficients of tasks with these statistics."""
@@ -348,6 +373,8 @@ class FittedPrior:
             estimated Sigma is singular, so that intervals are too short. The uncertainty of mu is
             included; that of Sigma is not.
         """
+        import pandas as pd
+
         level = checked_level(self.level if level is None else level)
         rows = asked_rows(self.design, new, task, rewards, given)
         known = self.moments(self.stats.gram, self.stats.moment)
@@ -360,7 +387,8 @@ class FittedPrior:
         if rewards:
             variance = variance + float(self.estimate.noise_sd or 0.0) ** 2 / rows.weights
         sd = np.sqrt(np.maximum(variance, 0.0))
-        return predictions(centre, sd, level, rows.labels, self.conditional)
+        columns = with_ends(centre, sd, level)
+        return pd.DataFrame({**columns, "conditional": self.conditional}, index=rows.labels)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""

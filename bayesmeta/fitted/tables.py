@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Array
 from bayesmeta.display import in_middle, text_table, visible
 
 if TYPE_CHECKING:
@@ -52,13 +51,3 @@ def text_of(title: str, rows: list[list[str]], below: list[str]) -> str:
     """Headline, table and notes, each note a paragraph that fits a terminal."""
     notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in below]
     return "\n".join([title, text_table(rows), *notes])
-
-
-def predictions(mean: Array, sd: Array, level: float, index: Any, conditional: bool) -> DataFrame:
-    """Means with normal intervals, and whether these are conditional."""
-    import pandas as pd
-    from scipy.stats import norm
-
-    half = float(norm.isf((1 - level) / 2)) * sd
-    columns = {"mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
-    return pd.DataFrame({**columns, "conditional": conditional}, index=index)
