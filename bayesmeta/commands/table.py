@@ -173,22 +173,9 @@ def read_tasks(options: argparse.Namespace) -> Design:
     for label in map(str, stats.tasks or ()):
         if not label.strip() or "\0" in label:
             raise InputError(f"column {design.task!r} has the label {label!r}; give tasks a name")
-    if options.formula is not None:  # of columns that are named, the design says it
-        notes += _coded(design)
     return design._replace(
         noise_sd=design.noise_sd if noise is None else noise, notes=(*notes, *design.notes)
     )
-
-
-def _coded(design: Design) -> list[str]:
-    """Which columns of a formula are taken for categories: dates as text are, too."""
-    names, found = design.stats.feature_labels, []
-    for name, kind in (design.columns or {}).items():
-        if kind is not None:
-            beside = len(kind) > 1 and f"{name}[T.{kind[1]}]" in names
-            first = f", beside {kind[0]!r}" if beside else ""
-            found.append(f"column {name!r} is coded as {len(kind)} categories{first}")
-    return found
 
 
 def _columns(known: list[str], given: list[str], option: str) -> list[str]:
