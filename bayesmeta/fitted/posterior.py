@@ -12,7 +12,7 @@ from bayesmeta.checks import Array, one_of
 from bayesmeta.display import html_table
 from bayesmeta.fitted.quantities import Quantities, checked_level
 from bayesmeta.fitted.rows import asked_rows
-from bayesmeta.fitted.tables import chains_and_draws, summary_rows, text_of
+from bayesmeta.fitted.tables import posterior_title, summary_rows, text_of
 from bayesmeta.fitted.tasks import tasks_frame
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.posterior.centring import centred_in_words
@@ -238,8 +238,7 @@ class FittedPosterior:
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""
         sizes = self.tree["posterior"].to_dataset().sizes
-        drawn = chains_and_draws(sizes)
-        title = f"The prior of {len(self.stats)} tasks, its posterior ({drawn})"
+        title = posterior_title(len(self.stats), sizes)
         return title, summary_rows(self.summary(), self.level), self.notes
 
     def __repr__(self) -> str:

@@ -35,6 +35,11 @@ def chains_and_draws(sizes: Mapping[Any, int]) -> str:
     return f"{chains} chain{'s' * (chains != 1)} of {draws} draw{'s' * (draws != 1)}"
 
 
+def posterior_title(tasks: int, sizes: Mapping[Any, int]) -> str:
+    """The headline of the tables of a posterior."""
+    return f"The prior of {tasks} tasks, its posterior ({chains_and_draws(sizes)})"
+
+
 def summary_rows(summary: DataFrame, level: float) -> list[list[str]]:
     """A summary as text, header first."""
     heads = {"low": percent((1 - level) / 2), "high": percent((1 + level) / 2)}

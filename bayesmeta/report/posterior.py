@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Advice
-from bayesmeta.fitted.tables import chains_and_draws, percent
+from bayesmeta.fitted.tables import percent, posterior_title
 from bayesmeta.posterior.centring import centred_in_words, taken_off
 from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.mixture import TaskMixtures, of_tasks
@@ -218,8 +218,7 @@ def print_posterior(
     rows: list[list[str | Text]] = [
         [label(row.quantity, most), *own] for row, own in zip(found, numbers, strict=True)
     ]
-    drawn = chains_and_draws(posterior.sizes)
-    title = f"The prior of {len(tasks)} tasks, its posterior ({drawn})"
+    title = posterior_title(len(tasks), posterior.sizes)
     ends = percent((1 - level) / 2), percent((1 + level) / 2)
     columns = ["quantity", "mean", "sd", *ends, "ESS", "R-hat"]
     console.print(table(title, columns, rows))
