@@ -143,6 +143,8 @@ def read_tasks(options: argparse.Namespace) -> Design:
         notes = [f"{options.file} is a data set of the package"]
     source: Any = path
     known: list[str] = []
+    if options.formula is None and (options.task is None or options.reward is None):
+        _ask_for_columns(path, options)
     if options.formula is None and (options.features or options.fixed):
         # what stands between commas depends on the names of columns
         if in_batches(path, options.batches):
@@ -175,6 +177,22 @@ def read_tasks(options: argparse.Namespace) -> Design:
             raise InputError(f"column {design.task!r} has the label {label!r}; give tasks a name")
     return design._replace(
         noise_sd=design.noise_sd if noise is None else noise, notes=(*notes, *design.notes)
+    )
+
+
+def _ask_for_columns(path: Path, options: argparse.Namespace) -> None:
+    """Refuse a table without a formula, or task and reward, with the names to choose from."""
+    from bayesmeta.tables.batches import from_file, in_batches
+    from bayesmeta.tables.reading import read_table
+
+    if in_batches(path, options.batches):
+        names = from_file(path, "").columns
+    else:
+        names = [str(one) for one in read_table(path, "").columns]
+    lacking = "--task" if options.task is None else "--reward"
+    raise InputError(
+        f"give {lacking}, a column, or --formula; the columns are "
+        f"{', '.join(map(repr, names)):.200}"
     )
 
 

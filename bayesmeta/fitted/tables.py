@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.display import in_middle, text_table, visible
+from bayesmeta.display import room_for_names, short_quantity, text_table, visible
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 WIDTH = 80
 """Of a terminal."""
-NAME = 36
-"""Of a quantity's name."""
 
 
 def number(value: float, digits: int = 5) -> str:
@@ -46,9 +44,13 @@ def summary_rows(summary: DataFrame, level: float) -> list[list[str]]:
     digits = {"ess": 4, "rhat": 4}
     columns = [str(one) for one in summary.columns]
     rows = [["", *(heads.get(name, name) for name in columns), ""]]
-    for name, values in zip(summary.index, summary.to_numpy(dtype=float), strict=True):
-        cells = [number(v, digits.get(c, 5)) for v, c in zip(values, columns, strict=True)]
-        rows.append([in_middle(visible(name), NAME), *cells, ""])
+    numbers = [
+        [number(v, digits.get(c, 5)) for v, c in zip(values, columns, strict=True)]
+        for values in summary.to_numpy(dtype=float)
+    ]
+    most = room_for_names([rows[0][1:-1], *numbers], WIDTH)
+    for name, cells in zip(summary.index, numbers, strict=True):
+        rows.append([short_quantity(visible(name), most), *cells, ""])
     return rows
 
 

@@ -15,14 +15,13 @@ from bayesmeta.posterior.centring import centred_in_words, taken_off
 from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.mixture import TaskMixtures, of_tasks
 from bayesmeta.posterior.tree import correlations, differs_in, task_sums
-from bayesmeta.report.console import label, print_tasks, same_in_json, table
+from bayesmeta.report.console import print_tasks, quantity_rows, same_in_json, table
 from bayesmeta.runner.files import check_room
 from bayesmeta.runner.plain import without_nan
 
 if TYPE_CHECKING:
     import xarray as xr
     from rich.console import Console
-    from rich.text import Text
 
 LEVEL = 0.95
 """Of the intervals, whose tails are equal, unless another is asked for."""
@@ -212,12 +211,8 @@ def print_posterior(
         ]
         for row in found
     ]
-    # names are shortened, numbers never
-    taken = sum(max(5, *map(len, column)) + 2 for column in zip(*numbers, strict=True))
-    most = max(12, min(40, console.width - taken - 3))
-    rows: list[list[str | Text]] = [
-        [label(row.quantity, most), *own] for row, own in zip(found, numbers, strict=True)
-    ]
+    names_of = [row.quantity for row in found]
+    rows = quantity_rows(console, names_of, numbers)
     title = posterior_title(len(tasks), posterior.sizes)
     ends = percent((1 - level) / 2), percent((1 + level) / 2)
     columns = ["quantity", "mean", "sd", *ends, "ESS", "R-hat"]
