@@ -35,12 +35,52 @@ def in_middle(text: str, most: int) -> str:
     """Text cut to so many characters, in its middle: names that begin alike end differently.
 
     >>> in_middle("temperature_of_the_room", 12)
-    'temper… room'
+    'temper…_room'
     """
     if len(text) <= most:
         return text
     tail = (most - 1) // 2
     return f"{text[: most - 1 - tail]}…{text[-tail:] if tail else ''}"
+
+
+def short_quantity(name: str, most: int) -> str:
+    """The name of a quantity cut to so many characters, each of its features in its middle.
+
+    >>> short_quantity("corr[temperature_of_the_room, humidity]", 26)
+    'corr[tempe…room, humidity]'
+    >>> short_quantity("mu[temperature_of_the_room]", 16)
+    'mu[temper…_room]'
+    """
+    kind, bracket, inside = name.partition("[")
+    if len(name) <= most or not bracket or not inside.endswith("]"):
+        return in_middle(name, most)
+    first, comma, second = inside[:-1].partition(", ")
+    room = most - len(kind) - len(comma) - 2
+    if kind != "corr" or not comma:
+        return f"{kind}[{in_middle(inside[:-1], room)}]"
+    one = min(len(first), max(room // 2, room - len(second)))
+    return f"{kind}[{in_middle(first, one)}, {in_middle(second, room - one)}]"
+
+
+def apart(labels: Sequence[str], most: int) -> list[str]:
+    """Labels cut to ``most`` characters, or to as many as keep them different, forty at most.
+
+    >>> apart(["sensor-001-building-B", "sensor-002-building-B"], 16)
+    ['sensor-001…uilding-B', 'sensor-002…uilding-B']
+    """
+    different = len(set(labels))
+    for width in range(most, 41):
+        cut = [in_middle(one, width) for one in labels]
+        if len(set(cut)) == different:
+            return cut
+    return [in_middle(one, most) for one in labels]
+
+
+def room_for_names(cells: Sequence[Sequence[str]], width: int) -> int:
+    """Characters that rows of numbers leave to the names before them: names are shortened, numbers
+    never."""
+    taken = sum(max(5, *map(len, column)) + 2 for column in zip(*cells, strict=True))
+    return max(12, min(40, width - taken - 3))
 
 
 def text_table(rows: Rows) -> str:

@@ -9,19 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesmeta.checks import Advice, Array, InputError, array
-from bayesmeta.columns import check_columns, numbers, plain_label, row_labels, tasks_of
+from bayesmeta.checks import Array, InputError, array
+from bayesmeta.columns import plain_label
 from bayesmeta.display import visible
-from bayesmeta.kernels.codes import SINGULAR
-from bayesmeta.sums import check_grams, check_rows, check_sums, in_own_lengths, rounding
-from bayesmeta.units import check_sizes, check_squares
+from bayesmeta.longformat import read_columns, sum_rows
+from bayesmeta.residuals import Sums, centred_sums, residual_squares
+from bayesmeta.sums import check_grams, check_rows, check_sums
+from bayesmeta.units import check_squares
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-
-LOST = 1e-11
-"""What of a sum of squares may be left when the rewards' level is taken off it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -215,40 +212,20 @@ class TaskStatistics:
         -------
         TaskStatistics
         """
-        from bayesmeta.kernels.grams import sums_of_rows
-
-        labels = row_labels(task)
-        rewards = array("reward", reward, (None,))
-        rows = array("features", features, (len(rewards), None))
-        if len(labels) != len(rewards):
-            raise InputError(f"task must have one label a row, {len(rewards)}, got {len(labels)}")
-        if not len(rewards):
-            raise InputError("there are no rows")
-        check_sizes("reward", rewards)
-        check_sizes("features", rows)
-        found, index = tasks_of(labels)
-        log_weights = None
-        if weights is not None:
-            heavy = array("weights", weights, (len(rewards),))
-            if not (heavy > 0).all():
-                raise InputError("weights must be positive; leave out rows that do not count")
-            check_sizes("weights", heavy)
-            log_weights = np.bincount(index, np.log(heavy), minlength=len(found))
-            rewards, rows = rewards * np.sqrt(heavy), rows * np.sqrt(heavy)[:, None]
-        sums = sums_of_rows(index, rewards, rows, len(found))
-        stats = cls.trusted(*sums, log_weights=log_weights)
-        for part in sums:
+        made = sum_rows(task, reward, features, weights)
+        stats = cls.trusted(*made.sums, log_weights=made.log_weights)
+        for part in made.sums:
             part.setflags(write=False)
         named = None if names is None else tuple(names)
         which = None if varying is None else tuple(varying)
-        stats.__dict__.update(tasks=tuple(found), features=named, varying=which)
+        stats.__dict__.update(tasks=made.tasks, features=named, varying=which)
         stats._check_sizes()
         stats._check_labels()
         check_rows(
             stats.gram,
             stats.moment,
-            rows,
-            index,
+            made.rows,
+            made.place,
             lambda j: stats.task_labels[j],
             stats.feature_labels,
         )
@@ -297,41 +274,14 @@ class TaskStatistics:
         >>> stats.varying
         (True, False)
         """
-        if not hasattr(frame, "columns"):
-            raise InputError(f"frame must be a pandas DataFrame, got {type(frame).__name__}")
-        own = [features] if isinstance(features, str) else list(features)
-        same = [fixed] if isinstance(fixed, str) else list(fixed)
-        names = own + same
-        twice = {name for name in names if names.count(name) > 1}
-        if twice:
-            raise InputError(f"feature {min(twice)!r} is named twice")
-        if not own and not intercept:
-            raise InputError("features is empty; name at least one column, or ask for an intercept")
-        others = [] if weights is None else [weights]
-        check_columns(frame, task, reward, names + others)
-        labels = frame[task].tolist()
-        missing = frame[task].isna().to_numpy(dtype=bool)
-        missing = missing | np.array(
-            [isinstance(one, str) and not one for one in labels], dtype=bool
-        )
-        if missing.any():
-            row = int(np.argmax(missing))
-            raise InputError(
-                f"column {task!r} has no value in row {row + 1} (not counting the header)"
-            )
-        values = {name: numbers(frame, name) for name in (reward, *names, *others)}
-        columns = [values[name] for name in names]
-        if intercept:
-            if "intercept" in names:
-                raise InputError("there is a feature called 'intercept' already; rename it")
-            columns, names = [np.ones(len(frame)), *columns], ["intercept", *names]
+        read = read_columns(frame, task, reward, features, intercept, fixed, weights)
         return cls.from_arrays(
-            labels,
-            values[reward],
-            np.column_stack(columns),
-            list(map(str, names)),
-            weights=None if weights is None else values[weights],
-            varying=[True] * (len(names) - len(same)) + [False] * len(same),
+            read.task,
+            read.reward,
+            read.features,
+            read.names,
+            weights=read.weights,
+            varying=read.varying,
         )
 
     def units(self) -> Array:
@@ -386,29 +336,9 @@ class TaskStatistics:
     def centred(self) -> tuple[TaskStatistics, Array]:
         """The same tasks with a common theta taken off, that of least squares over all of them, so
         that a large level of the rewards costs no digits; and that theta."""
-        units = self.units()
-        gram, moment = self.gram.sum(axis=0) / np.outer(units, units), self.moment.sum(axis=0)
-        centre = np.linalg.lstsq(gram, moment / units)[0] / units
-        fitted = (self.gram.reshape(-1, self.dim) @ centre).reshape(self.moment.shape)
-        energy = self.energy
-        if energy is not None:
-            energy = energy - (2 * self.moment - fitted) @ centre
-            if energy.sum() <= LOST * self.energy.sum():  # type: ignore[union-attr]
-                raise InputError(
-                    "the features fit all rewards exactly, or the rewards vary so little beside "
-                    "how far they lie from 0 that their sums of squares do not show it; take a "
-                    "constant off them"
-                )
-            energy = np.maximum(energy, 0.0)
-        made = TaskStatistics.trusted(
-            self.gram,
-            self.moment - fitted,
-            self.count,
-            energy,
-            varying=self.varying,
-            log_weights=self.log_weights,
-        )
-        return made, centre
+        sums, centre = centred_sums(self._sums, self.units())
+        own = TaskStatistics.trusted(*sums, varying=self.varying, log_weights=self.log_weights)
+        return own, centre
 
     def residuals(self) -> tuple[float, float]:
         """Squares left over by every task's own least squares, summed, and how many are free.
@@ -416,36 +346,11 @@ class TaskStatistics:
         Tasks are left out whose gram has a rank that is in doubt: an eigenvalue too small for
         ``determined``, but more than rounding leaves.
         """
-        from bayesmeta.kernels.grams import ranked
+        return residual_squares(self._sums, self.units())
 
-        if self.count is None or self.energy is None:
-            raise InputError(
-                Advice(
-                    "estimating the noise needs count and energy (steps and sum of squared rewards "
-                    "of each task); give them, or {noise_sd}"
-                )
-            )
-        centred, _ = self.centred()
-        assert centred.energy is not None
-        rank, fitted = ranked(self.gram, centred.moment, self.count)
-        rest = rank < 0
-        gram, lengths = in_own_lengths(self.gram[rest])
-        values, vectors = np.linalg.eigh(gram)
-        kept = values > SINGULAR * self.dim  # the rank test of ``determined``
-        along = np.einsum("nji,nj->ni", vectors, centred.moment[rest] / lengths)
-        squares = np.divide(along**2, values, out=np.zeros_like(along), where=kept)
-        fitted[rest], rank[rest] = squares.sum(axis=1), kept.sum(axis=1)
-        zero = values <= (rounding(self.count[rest]) * self.dim)[:, None]
-        known = np.ones(len(self), dtype=bool)
-        known[rest] = (kept | zero).all(axis=1)
-        left, free = centred.energy - fitted, self.count - rank
-        if not known.all() and free[known].sum() < 1 <= free.sum():
-            raise InputError(
-                "the features of tasks are so nearly dependent that their sums of products do not "
-                "show how many parameters a task has; take the mean off a feature that hardly "
-                "varies about it (a date), or leave out one that others make up"
-            )
-        return float(left[known].sum()), float(free[known].sum())
+    @property
+    def _sums(self) -> Sums:
+        return Sums(self.gram, self.moment, self.count, self.energy)
 
     @staticmethod
     def concatenate(parts: Iterable[TaskStatistics]) -> TaskStatistics:

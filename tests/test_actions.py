@@ -14,13 +14,12 @@ from scipy.stats import chi2, kstest, norm
 from bayesmeta.actions import (
     ActionSet,
     FiniteSet,
-    RadialDensity,
-    TruncatedGaussian,
     UniformBall,
     WholeBall,
     unit_vectors,
 )
 from bayesmeta.checks import InputError
+from bayesmeta.densities import RadialDensity, TruncatedGaussian
 from bayesmeta.environment import TaskFamily
 from bayesmeta.gaussian import GaussianPrior
 from tests.helpers import size

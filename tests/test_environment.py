@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, norm
 
-from bayesmeta.actions import FiniteSet, TruncatedGaussian, UniformBall, WholeBall
+from bayesmeta.actions import FiniteSet, UniformBall, WholeBall
 from bayesmeta.checks import InputError
+from bayesmeta.densities import TruncatedGaussian
 from bayesmeta.environment import Bounds, Setting, TaskFamily, paper_family
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.theory.constants import exploration_length, widening_constant

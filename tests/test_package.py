@@ -101,7 +101,7 @@ def importers(of: str) -> set[str]:
 ORDER = (
     ("checks", "columns", "streams", "display", "lazy", "data", "units"),
     ("kernels",),
-    ("gaussian", "statistics", "sums", "actions"),
+    ("gaussian", "statistics", "sums", "actions", "chi2", "densities", "longformat", "residuals"),
     ("theory", "environment", "tables"),
     ("runner",),
     ("estimators",),

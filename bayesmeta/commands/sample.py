@@ -200,7 +200,7 @@ def _prior(stats: TaskStatistics, noise: float | None, options: argparse.Namespa
     """The default prior with the parts that are given; None where none is."""
     import numpy as np
 
-    from bayesmeta.posterior.priors import default_prior
+    from bayesmeta.posterior.defaults import default_prior
 
     given: dict[str, Any] = {}
     for field in _PRIOR:
@@ -252,7 +252,7 @@ def _notes(
 ) -> Notes:
     """A prior that contradicts the data, few tasks, data that more draws would not help."""
     from bayesmeta.posterior.centring import centring_of
-    from bayesmeta.posterior.priors import at_odds
+    from bayesmeta.posterior.conflict import at_odds
 
     centring = centring_of(stats, centre)
     inside = stats if centring is None else centring.inside(stats)

@@ -152,6 +152,8 @@ def read_tasks(options: argparse.Namespace) -> Design:
         notes = [f"{options.file} is a data set of the package"]
     source: Any = path
     known: list[str] = []
+    if options.formula is None and (options.task is None or options.reward is None):
+        _ask_for_columns(path, options)
     if options.formula is None and (options.features or options.fixed):
         # what stands between commas depends on the names of columns
         if in_batches(path, options.batches):
@@ -182,22 +184,25 @@ def read_tasks(options: argparse.Namespace) -> Design:
     for label in map(str, stats.tasks or ()):
         if not label.strip() or "\0" in label:
             raise InputError(f"column {design.task!r} has the label {label!r}; give tasks a name")
-    if options.formula is not None:  # of columns that are named, the design says it
-        notes += _coded(design)
     return design._replace(
         noise_sd=design.noise_sd if noise is None else noise, notes=(*notes, *design.notes)
     )
 
 
-def _coded(design: Design) -> list[str]:
-    """Which columns of a formula are taken for categories: dates as text are, too."""
-    names, found = design.stats.feature_labels, []
-    for name, kind in (design.columns or {}).items():
-        if kind is not None:
-            beside = len(kind) > 1 and f"{name}[T.{kind[1]}]" in names
-            first = f", beside {kind[0]!r}" if beside else ""
-            found.append(f"column {name!r} is coded as {len(kind)} categories{first}")
-    return found
+def _ask_for_columns(path: Path, options: argparse.Namespace) -> None:
+    """Refuse a table without a formula, or task and reward, with the names to choose from."""
+    from bayesmeta.tables.batches import from_file, in_batches
+    from bayesmeta.tables.reading import read_table
+
+    if in_batches(path, options.batches):
+        names = from_file(path, "").columns
+    else:
+        names = [str(one) for one in read_table(path, "").columns]
+    lacking = "--task" if options.task is None else "--reward"
+    raise InputError(
+        f"give {lacking}, a column, or --formula; the columns are "
+        f"{', '.join(map(repr, names)):.200}"
+    )
 
 
 def _columns(known: list[str], given: list[str], option: str) -> list[str]:

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from bayesmeta.checks import Advice, Array, InputError, covariance, of_type, one_of, real, whole
 from bayesmeta.environment import Bounds
 from bayesmeta.estimators.estimate import PriorEstimate
-from bayesmeta.estimators.maximum import Options, fit_gls, fit_likelihood
+from bayesmeta.estimators.gls import fit_gls
+from bayesmeta.estimators.maximum import Options, fit_likelihood
 from bayesmeta.estimators.mixed import require_all_varying
 from bayesmeta.estimators.moments import fit_moments
 from bayesmeta.estimators.restated import FeatureUnits, sizes_of

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, one_of
 from bayesmeta.display import html_table
-from bayesmeta.fitted.mixture import mixture_quantile
 from bayesmeta.fitted.quantities import Quantities, checked_level
 from bayesmeta.fitted.rows import asked_rows
-from bayesmeta.fitted.tables import chains_and_draws, summary_rows, text_of
+from bayesmeta.fitted.tables import posterior_title, summary_rows, text_of
+from bayesmeta.fitted.tasks import tasks_frame
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.kernels.collapsed import Tasks
 from bayesmeta.posterior.centring import centred_in_words
 from bayesmeta.posterior.diagnostics import trustworthy
-from bayesmeta.posterior.predictive import normals_of, overall_sd
+from bayesmeta.posterior.mixture import mixed, of_tasks
 from bayesmeta.posterior.tree import read
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.design import Design
@@ -27,9 +25,6 @@ from bayesmeta.tables.design import Design
 if TYPE_CHECKING:
     import xarray as xr
     from pandas import DataFrame
-
-MIXED = 1_000_000
-"""Rows times drawn priors that are computed at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,13 +174,16 @@ class FittedPosterior:
         found.attrs |= {"method": method, "level": level}
         return found
 
-    def tasks(self, level: float | None = None) -> DataFrame:
+    def tasks(self, level: float | None = None, *, fixed: bool = False) -> DataFrame:
         """Every task's coefficients given all data; the uncertainty of the prior is included.
 
         Parameters
         ----------
         level : float, optional
             Of the intervals, whose tails are equal; that of the fit where None.
+        fixed : bool
+            Whether to list coefficients that are the same in all tasks, too; ``summary`` has them
+            as ``mu``.
 
         Returns
         -------
@@ -193,46 +191,14 @@ class FittedPosterior:
             A row for every task and feature; columns estimate, sd, low, high, and conditional,
             which is false. All are of the average over drawn priors of what each says of a task, a
             normal distribution: exact given these draws, as ``bayesmeta sample`` prints them.
+            Above 20 million tasks times draws, of some draws only, evenly spaced;
+            ``attrs["draws"]`` is their number.
         """
-        import pandas as pd
-
         level = checked_level(self.level if level is None else level)
-        n, d = self.stats.moment.shape
-        stats, features = self.stats, np.tile(np.eye(d), (n, 1))
-        columns = self._mixed(stats.gram, stats.moment, np.arange(n).repeat(d), features, level)
-        labels = [stats.task_labels, self.quantities.labels]
-        index = pd.MultiIndex.from_product(labels, names=["task", "feature"])
-        named = {"estimate" if name == "mean" else name: one for name, one in columns.items()}
-        return pd.DataFrame({**named, "conditional": False}, index=index)
-
-    def _mixed(
-        self,
-        gram: Array,
-        moment: Array,
-        task: NDArray[np.intp],
-        features: Array,
-        level: float,
-        weights: Array | None = None,
-    ) -> dict[str, Array]:
-        """Mean, sd and ends of the mean rewards of rows of tasks with these statistics, or with
-        ``weights`` of rewards that have them."""
-        found = read(self.tree)
-        stats = TaskStatistics.trusted(gram, moment)
-        if found.centring is not None:
-            stats = found.centring.inside(stats)
-        none = np.zeros(len(gram))
-        found = found._replace(tasks=Tasks(stats.gram, stats.moment, none, none))
-        parts = []
-        step = max(1, MIXED // len(found.means))
-        for first in range(0, len(features), step):
-            here = slice(first, first + step)
-            mean, sd = normals_of(found, task[here], features[here])
-            if weights is not None:
-                sd = np.sqrt(sd**2 + found.noise_sds[:, None] ** 2 / weights[here])
-            ends = [mixture_quantile(mean, sd, one) for one in ((1 - level) / 2, (1 + level) / 2)]
-            parts.append([mean.mean(axis=0), overall_sd(mean, sd), *ends])
-        columns = np.concatenate(parts, axis=1)
-        return dict(zip(("mean", "sd", "low", "high"), columns, strict=True))
+        found = of_tasks(self.tree, level)
+        made = tasks_frame(self.stats, found.mixed._asdict(), fixed, conditional=False)
+        made.attrs |= {"level": level, "draws": found.draws}
+        return made
 
     def predict(
         self,
@@ -261,17 +227,18 @@ class FittedPosterior:
         level = checked_level(self.level if level is None else level)
         rows = asked_rows(self.design, new, task, rewards, given)
         used, local = np.unique(rows.task, return_inverse=True)
-        grams = np.concatenate([self.stats.gram, rows.gram])[used]
-        moments = np.concatenate([self.stats.moment, rows.moment])[used]
+        stats = TaskStatistics.trusted(
+            np.concatenate([self.stats.gram, rows.gram])[used],
+            np.concatenate([self.stats.moment, rows.moment])[used],
+        )
         weights = rows.weights if rewards else None
-        columns = self._mixed(grams, moments, local, rows.features, level, weights)
-        return pd.DataFrame({**columns, "conditional": False}, index=rows.labels)
+        columns = mixed(read(self.tree, stats=stats), local, rows.features, level, weights)
+        return pd.DataFrame({**columns._asdict(), "conditional": False}, index=rows.labels)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""
         sizes = self.tree["posterior"].to_dataset().sizes
-        drawn = chains_and_draws(sizes)
-        title = f"The prior of {len(self.stats)} tasks, its posterior ({drawn})"
+        title = posterior_title(len(self.stats), sizes)
         return title, summary_rows(self.summary(), self.level), self.notes
 
     def __repr__(self) -> str:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesmeta.checks import Advice, Argument, Array, InputError, one_of
+from bayesmeta.checks import Array, InputError, one_of
 from bayesmeta.display import html_table
-from bayesmeta.estimators.estimate import PriorEstimate
-from bayesmeta.estimators.origin import origin_note
 from bayesmeta.fitted import wald
 from bayesmeta.fitted.bootstrap import Drawn, basic, bootstrap, percentiles
+from bayesmeta.fitted.estimated import Estimated
 from bayesmeta.fitted.profile import profile_intervals
-from bayesmeta.fitted.quantities import Quantities, checked_level
+from bayesmeta.fitted.quantities import checked_level
 from bayesmeta.fitted.rows import asked_rows
-from bayesmeta.fitted.tables import predictions, summary_rows, text_of
-from bayesmeta.fitted.tasks import SINGULAR, Moments, around, as_frame, given_prior
-from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.statistics import TaskStatistics
-from bayesmeta.tables.design import Design
+from bayesmeta.fitted.tables import summary_rows, text_of
+from bayesmeta.fitted.tasks import (
+    Moments,
+    around,
+    given_prior,
+    normal_columns,
+    tasks_frame,
+    with_ends,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -33,7 +35,7 @@ REPLICATIONS = 500
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedPrior:
+class FittedPrior(Estimated):
     """A prior estimated from a table: what ``bm.fit`` returns.
 
     Parameters
@@ -64,121 +66,6 @@ class FittedPrior:
        mean   sd  low  high  conditional
     0   3.3  1.4  0.5   6.1        False
     """
-
-    design: Design
-    estimate: PriorEstimate
-    method: str
-    noise_sd: float | None = None
-    level: float = 0.95
-
-    @property
-    def stats(self) -> TaskStatistics:
-        """The statistics of the tasks."""
-        return self.design.stats
-
-    @property
-    def prior(self) -> GaussianPrior:
-        """N(mu, Sigma)."""
-        return self.estimate.prior
-
-    @property
-    def quantities(self) -> Quantities:
-        """What the summary lists; the noise where it was estimated."""
-        noisy = self.noise_sd is None and self.estimate.noise_sd is not None
-        return Quantities.of(self.stats, noisy)
-
-    @property
-    def conditional(self) -> bool:
-        """Whether intervals of tasks are conditional on a singular estimate of Sigma."""
-        return self.estimate.status in SINGULAR
-
-    @property
-    def known_rows(self) -> bool:
-        """Whether the variance of every row is known."""
-        return self.stats.log_weights is not None and self.noise_sd == 1.0
-
-    @property
-    def loglik(self) -> float | None:
-        """The log-likelihood, restricted where the fit is."""
-        return self.estimate.log_likelihood
-
-    @property
-    def nobs(self) -> int | None:
-        """Rows."""
-        return None if self.stats.count is None else int(self.stats.count.sum())
-
-    @property
-    def df(self) -> int:
-        """Parameters, as lme4 counts them: the mean, the entries of Sigma, the noise."""
-        q = len(self.quantities.vary)
-        return self.stats.dim + q * (q + 1) // 2 + self.quantities.noisy
-
-    @property
-    def aic(self) -> float | None:
-        """Twice the parameters less twice the log-likelihood."""
-        return None if self.loglik is None else 2.0 * self.df - 2 * self.loglik
-
-    @property
-    def bic(self) -> float | None:
-        """The same with the logarithm of the rows in place of 2."""
-        if self.loglik is None or not self.nobs:
-            return None
-        return math.log(self.nobs) * self.df - 2 * self.loglik
-
-    @property
-    def notes(self) -> list[str]:
-        """What one should know of this fit."""
-        found = [str(self.estimate.status.advice), *self.design.notes]
-        if self.conditional:
-            found.append(
-                "intervals of tasks are conditional on a covariance that is singular or not "
-                "determined, and too short, by bootstrap, too, if less so: ask for a posterior "
-                '(method="posterior")'
-            )
-        if said := self.no_wald:
-            found.append(said)
-        if self.estimate.passed_over:
-            found.append(
-                f"{self.estimate.passed_over} tasks were passed over, which do not determine all "
-                "features by themselves (ml and reml use them)"
-            )
-        origin = origin_note(self.stats, self.estimate) if self.estimate.usable else ""
-        if origin:
-            found.append(origin)
-        return found
-
-    @property
-    def without_wald(self) -> list[str]:
-        """Quantities that have no Wald interval: the rule is that of ``wald.lacking``."""
-        none = wald.lacking(self.values(), self.errors(), self.quantities)
-        return [name for name, one in zip(self.quantities.names, none, strict=True) if one]
-
-    @property
-    def no_wald(self) -> str:
-        """Which quantities have no Wald interval, and what to use; empty where all have one."""
-        names = self.without_wald
-        if not names:
-            return ""
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        likely = self.method in ("ml", "reml")
-        reason = "on the boundary, or with an error larger than itself"
-        way = "profile" if likely else "bootstrap"
-        return Advice(
-            "no Wald interval of {names} ({reason}): use {way}",
-            reason=reason if likely else "this method states no errors of them",
-            names=", ".join(names[:3]) + more,
-            way=Argument(f"confint({way!r})"),
-        )
-
-    def values(self) -> Array:
-        """The estimates of all quantities."""
-        noise = self.estimate.noise_sd or math.nan
-        return self.quantities.values(self.prior.mean, self.prior.cov, noise)
-
-    def errors(self) -> Array:
-        """Their standard errors; NaN where there is none."""
-        restricted = {"reml": True, "ml": False}.get(self.method)
-        return wald.errors(self.stats, self.estimate, self.quantities, restricted)
 
     def summary(self, level: float | None = None) -> DataFrame:
         """Estimates, standard errors and Wald intervals of means, standard deviations, correlations
@@ -271,6 +158,7 @@ class FittedPrior:
         level: float | None = None,
         uncertainty: str = "mean",
         *,
+        fixed: bool = False,
         random_seed: int = 0,
         replications: int = 200,
     ) -> DataFrame:
@@ -284,6 +172,9 @@ class FittedPrior:
             ``"mean"``: that of mu is included, exactly; ``"bootstrap"``: that of Sigma and the
             noise, too, as far as data drawn from the estimate show it; ``"none"``: as if the prior
             were known.
+        fixed : bool
+            Whether to list coefficients that are the same in all tasks, too; ``summary`` has them
+            as ``mu``.
         random_seed, replications : int
             Of the bootstrap.
 
@@ -301,8 +192,10 @@ class FittedPrior:
         found = self.moments(gram, moment, uncertainty != "none")
         if uncertainty == "bootstrap":
             found = around(found.mean, self.redrawn(replications, random_seed), gram, moment)
-        labels = self.stats.task_labels
-        return as_frame(labels, self.quantities.labels, found, level, self.conditional)
+        columns = normal_columns(found, level)
+        made = tasks_frame(self.stats, columns, fixed, self.conditional)
+        made.attrs |= {"level": level, "uncertainty": uncertainty}
+        return made
 
     def moments(self, gram: Array, moment: Array, mean: bool = True) -> Moments:
         """Of the coefficients of tasks with these statistics."""
@@ -348,6 +241,8 @@ class FittedPrior:
             estimated Sigma is singular, so that intervals are too short. The uncertainty of mu is
             included; that of Sigma is not.
         """
+        import pandas as pd
+
         level = checked_level(self.level if level is None else level)
         rows = asked_rows(self.design, new, task, rewards, given)
         known = self.moments(self.stats.gram, self.stats.moment)
@@ -360,25 +255,15 @@ class FittedPrior:
         if rewards:
             variance = variance + float(self.estimate.noise_sd or 0.0) ** 2 / rows.weights
         sd = np.sqrt(np.maximum(variance, 0.0))
-        return predictions(centre, sd, level, rows.labels, self.conditional)
+        columns = with_ends(centre, sd, level)
+        return pd.DataFrame({**columns, "conditional": self.conditional}, index=rows.labels)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""
-        rows = "" if self.nobs is None else f", {self.nobs} rows"
-        title = f"The prior by {self.method} ({len(self.stats)} tasks{rows})"
-        below = []
-        if self.loglik is not None:
-            kind = "restricted log-likelihood" if self.method == "reml" else "log-likelihood"
-            below.append(
-                f"{kind} {self.loglik:.3f}, AIC {self.aic:.1f}, BIC {self.bic:.1f}, df {self.df}"
-            )
-        if not self.quantities.noisy and self.estimate.noise_sd is not None:
-            below.append(
-                "noise: known for each row"
-                if self.known_rows
-                else f"noise_sd {self.estimate.noise_sd:.6g}, given"
-            )
-        return title, summary_rows(self.summary(), self.level), below + self.notes
+        below = [self.likelihood_line] if self.loglik is not None else []
+        if said := self.noise_line:
+            below.append(said)
+        return self.title, summary_rows(self.summary(), self.level), below + self.notes
 
     def __repr__(self) -> str:
         title, rows, below = self._shown()

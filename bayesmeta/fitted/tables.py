@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Array
-from bayesmeta.display import in_middle, text_table, visible
+from bayesmeta.display import room_for_names, short_quantity, text_table, visible
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 WIDTH = 80
 """Of a terminal."""
-NAME = 36
-"""Of a quantity's name."""
 
 
 def number(value: float, digits: int = 5) -> str:
@@ -36,15 +33,24 @@ def chains_and_draws(sizes: Mapping[Any, int]) -> str:
     return f"{chains} chain{'s' * (chains != 1)} of {draws} draw{'s' * (draws != 1)}"
 
 
+def posterior_title(tasks: int, sizes: Mapping[Any, int]) -> str:
+    """The headline of the tables of a posterior."""
+    return f"The prior of {tasks} tasks, its posterior ({chains_and_draws(sizes)})"
+
+
 def summary_rows(summary: DataFrame, level: float) -> list[list[str]]:
     """A summary as text, header first."""
     heads = {"low": percent((1 - level) / 2), "high": percent((1 + level) / 2)}
     digits = {"ess": 4, "rhat": 4}
     columns = [str(one) for one in summary.columns]
     rows = [["", *(heads.get(name, name) for name in columns), ""]]
-    for name, values in zip(summary.index, summary.to_numpy(dtype=float), strict=True):
-        cells = [number(v, digits.get(c, 5)) for v, c in zip(values, columns, strict=True)]
-        rows.append([in_middle(visible(name), NAME), *cells, ""])
+    numbers = [
+        [number(v, digits.get(c, 5)) for v, c in zip(values, columns, strict=True)]
+        for values in summary.to_numpy(dtype=float)
+    ]
+    most = room_for_names([rows[0][1:-1], *numbers], WIDTH)
+    for name, cells in zip(summary.index, numbers, strict=True):
+        rows.append([short_quantity(visible(name), most), *cells, ""])
     return rows
 
 
@@ -52,13 +58,3 @@ def text_of(title: str, rows: list[list[str]], below: list[str]) -> str:
     """Headline, table and notes, each note a paragraph that fits a terminal."""
     notes = [textwrap.fill(note, WIDTH, subsequent_indent="  ") for note in below]
     return "\n".join([title, text_table(rows), *notes])
-
-
-def predictions(mean: Array, sd: Array, level: float, index: Any, conditional: bool) -> DataFrame:
-    """Means with normal intervals, and whether these are conditional."""
-    import pandas as pd
-    from scipy.stats import norm
-
-    half = float(norm.isf((1 - level) / 2)) * sd
-    columns = {"mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
-    return pd.DataFrame({**columns, "conditional": conditional}, index=index)

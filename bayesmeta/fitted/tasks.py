@@ -11,7 +11,7 @@ drawn from that estimate and lie about it, so that their intervals are still too
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from bayesmeta.checks import Array
 from bayesmeta.estimators.estimate import Status
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -70,23 +71,30 @@ def around(centre: Array, drawn: Drawn, gram: Array, moment: Array) -> Moments:
     return Moments(centre, found.cov)
 
 
-def as_frame(
-    labels: list[Hashable], features: list[str], moments: Moments, level: float, conditional: bool
+def tasks_frame(
+    stats: TaskStatistics, columns: Mapping[str, Array], fixed: bool, conditional: bool
 ) -> DataFrame:
-    """A row for every task and feature."""
+    """A row for every task and feature, of (n, d) means, standard deviations and ends; without
+    features whose coefficients are the same in all tasks, unless ``fixed``."""
     import pandas as pd
+
+    shown = stats.differs | fixed
+    names = [str(one) for one, own in zip(stats.feature_labels, shown, strict=True) if own]
+    index = pd.MultiIndex.from_product([stats.task_labels, names], names=["task", "feature"])
+    named = {"estimate" if key == "mean" else key: one for key, one in columns.items()}
+    data = {key: one[:, shown].ravel() for key, one in named.items()}
+    return pd.DataFrame({**data, "conditional": conditional}, index=index)
+
+
+def normal_columns(moments: Moments, level: float) -> dict[str, Array]:
+    """Means, standard deviations and the ends of normal intervals, all (n, d)."""
+    sd = np.sqrt(np.maximum(np.diagonal(moments.cov, axis1=1, axis2=2), 0.0))
+    return with_ends(moments.mean, sd, level)
+
+
+def with_ends(mean: Array, sd: Array, level: float) -> dict[str, Array]:
+    """Columns of normal distributions: means, standard deviations, the ends of intervals."""
     from scipy.stats import norm
 
-    sd = np.sqrt(np.maximum(np.diagonal(moments.cov, axis1=1, axis2=2), 0.0))
     half = float(norm.isf((1 - level) / 2)) * sd
-    index = pd.MultiIndex.from_product([labels, features], names=["task", "feature"])
-    return pd.DataFrame(
-        {
-            "estimate": moments.mean.ravel(),
-            "sd": sd.ravel(),
-            "low": (moments.mean - half).ravel(),
-            "high": (moments.mean + half).ravel(),
-            "conditional": conditional,
-        },
-        index=index,
-    )
+    return {"mean": mean, "sd": sd, "low": mean - half, "high": mean + half}

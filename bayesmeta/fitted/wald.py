@@ -15,6 +15,10 @@ from bayesmeta.statistics import TaskStatistics
 
 SETTLED = (Status.OK, Status.GIVEN)
 """Where a standard error of a covariance means something."""
+KNOWN = 1e-9
+"""Eigenvalues of the information, in own units, below which data say nothing of a direction."""
+NEAR = 1e-6
+"""The part of a quantity along such directions up to which it is determined."""
 
 
 class Weights(NamedTuple):
@@ -91,9 +95,7 @@ def errors(
     size = noise / units
     own = TaskStatistics.trusted(gram, np.zeros(gram.shape[:2]), stats.count)
     inside = cov / size[:, None] / size
-    spread = _covariance(own, inside, 1.0, restricted, quantities)
-    slopes = _slopes(inside, 1.0, quantities)
-    found = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", slopes, spread, slopes), 0.0))
+    found = _along(_slopes(inside, 1.0, quantities), own, inside, 1.0, restricted, quantities)
     found[: len(quantities.vary)] *= size[list(quantities.vary)]
     end = len(found) - quantities.noisy
     found[end - len(quantities.triangle) : end] *= _at(np.outer(size, size), quantities)
@@ -101,6 +103,8 @@ def errors(
         found[-1] *= noise
     if estimate.status not in SETTLED:
         found[:end] = np.nan
+        if quantities.noisy and not found[-1] < noise:  # of which nothing but rounding is known
+            found[-1] = np.nan
     return np.concatenate([mean, found])
 
 
@@ -173,11 +177,18 @@ def _at(matrix: Array, quantities: Quantities) -> Array:
     return np.array([matrix[pair] for pair in quantities.triangle])
 
 
-def _covariance(
-    stats: TaskStatistics, cov: Array, variance: float, restricted: bool, quantities: Quantities
+def _along(
+    slopes: Array,
+    stats: TaskStatistics,
+    cov: Array,
+    variance: float,
+    restricted: bool,
+    quantities: Quantities,
 ) -> Array:
-    """The inverse information of the triangle of Sigma of the features that differ, and of the
-    noise where it is estimated; NaN where the data do not determine them.
+    """Standard errors, by the inverse information, of quantities with these slopes by the triangle
+    of Sigma of the features that differ, and by the noise where it is estimated; NaN of those that
+    the data do not determine. The noise is determined by repetitions within tasks also where Sigma
+    is not, as with a feature of two values that are constant in tasks.
 
     In coordinates in which all tasks together have a gram of 1, so that origins do not matter.
     These are triangular, features that differ coming first: Sigma stays 0 elsewhere.
@@ -195,19 +206,18 @@ def _covariance(
     kept = np.flatnonzero(np.append((rows < r) & (columns < r), quantities.noisy))
     part = info[np.ix_(kept, kept)]
     units = np.sqrt(np.maximum(np.diag(part), 0.0))
-    if units.min() <= 0:
-        return np.full_like(part, np.nan)
-    scaled = part / np.outer(units, units)
-    if not np.linalg.eigvalsh(scaled)[0] > 1e-9:
-        return np.full_like(part, np.nan)
-    inverse = np.linalg.inv(scaled) / np.outer(units, units)
+    units = np.where(units > 0, units, 1.0)
+    values, vectors = np.linalg.eigh(part / np.outer(units, units))
     a, b = np.tril_indices(r)
     move = np.eye(len(part))  # entries of change Sigma change' by those of Sigma
     crossed = change[np.ix_(a, b)] * change[np.ix_(b, a)]
     moved = change[np.ix_(a, a)] * change[np.ix_(b, b)] + np.where(a == b, 0.0, crossed)
     move[: len(a), : len(a)] = moved
-    out: Array = move @ inverse @ move.T
-    return out
+    along = slopes @ move / units @ vectors
+    known = values > KNOWN
+    lost = np.abs(along[:, ~known]).max(axis=1, initial=0.0) > NEAR * np.linalg.norm(along, axis=1)
+    squares = (along[:, known] ** 2 / values[known]).sum(axis=1)
+    return np.where(lost, np.nan, np.sqrt(squares))
 
 
 def _slopes(cov: Array, noise: float, quantities: Quantities) -> Array:

@@ -11,7 +11,8 @@ __getattr__, __dir__, __all__ = exports(
         "model": ("build_model",),
         "op": ("task_likelihood",),
         "predictive": ("add_log_likelihood", "add_predictive", "add_theta"),
-        "priors": ("InverseWishart", "KnownCovariance", "LKJ", "PriorWarning", "default_prior"),
+        "defaults": ("default_prior",),
+        "priors": ("InverseWishart", "KnownCovariance", "LKJ", "PriorWarning"),
         "sampling": ("FitWarning", "sample_posterior"),
     },
 )

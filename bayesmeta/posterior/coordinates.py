@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesmeta.checks import Array
+from bayesmeta.posterior.defaults import pooled
 from bayesmeta.posterior.density import log_posterior, prior_values
 from bayesmeta.posterior.model import Problem
-from bayesmeta.posterior.priors import KnownCovariance, pooled
+from bayesmeta.posterior.priors import KnownCovariance
 from bayesmeta.posterior.taskdata import likelihood_value, task_data
 from bayesmeta.posterior.varying import embedded
 from bayesmeta.statistics import TaskStatistics

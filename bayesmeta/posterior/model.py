@@ -24,14 +24,14 @@ import numpy as np
 
 from bayesmeta.checks import Advice, InputError, of_type, one_of, real
 from bayesmeta.estimators.restated import check_moderate
+from bayesmeta.posterior.conflict import warn_if_at_odds
+from bayesmeta.posterior.defaults import default_prior
 from bayesmeta.posterior.priors import (
     LKJ,
     InverseWishart,
     KnownCovariance,
     Prior,
     bartlett_root,
-    default_prior,
-    warn_if_at_odds,
 )
 from bayesmeta.posterior.varying import of_varying, refuse_conjugate
 from bayesmeta.statistics import TaskStatistics

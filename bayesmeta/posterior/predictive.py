@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError, one_of, renamed, whole
 from bayesmeta.kernels.collapsed import Priors, thetas_given_priors
+from bayesmeta.posterior.mixture import BLOCK
 from bayesmeta.posterior.taskdata import likelihood_of_each
 from bayesmeta.posterior.tree import Read, read, task_sums
 from bayesmeta.runner.executors import usable_cores
@@ -17,10 +18,6 @@ from bayesmeta.statistics import TaskStatistics
 if TYPE_CHECKING:
     import xarray as xr
 
-_BLOCK = 2**22
-"""Normals that ``add_theta`` draws at a time."""
-SOLVED = 20_000_000
-"""Tasks times draws up to which ``task_means`` takes all draws."""
 MOMENTS = 200
 """Predictions of all moments, unless another number is asked for."""
 
@@ -73,7 +70,7 @@ def thetas_of(found: Read, seed: int) -> Array:
     rng = np.random.default_rng(np.random.SeedSequence([seed, 3]))
     n, d = found.tasks.moment.shape
     theta = np.empty((len(found.means), n, d))
-    step = max(1, _BLOCK // (n * d))
+    step = max(1, BLOCK // (n * d))
     for first in range(0, len(theta), step):
         here = slice(first, first + step)
         normals = rng.standard_normal(theta[here].shape)
@@ -89,68 +86,6 @@ def _own_thetas(tree: xr.DataTree, found: Read) -> Array:
         kept = tree["posterior"]["theta"].transpose("chain", "draw", "task", "feature").values
         return kept.reshape(-1, *kept.shape[2:])
     return thetas_of(found, 0)
-
-
-def task_means(tree: xr.DataTree) -> tuple[Array, Array]:
-    """Mean and standard deviation of every theta_j given the data, both (n, d).
-
-    By iterated expectation over all drawn priors, so that the uncertainty about the prior is
-    included: exact given these draws, without draws of theta. Of more than ``SOLVED`` tasks times
-    draws, as many priors as that makes, evenly spaced.
-    """
-    found = read(tree)
-    n, d = found.tasks.moment.shape
-    parts = [
-        normals_of(spaced(found, SOLVED // n), np.arange(n), np.broadcast_to(one, (n, d)))
-        for one in np.eye(d)
-    ]
-    both = [(mean.mean(axis=0), overall_sd(mean, sd)) for mean, sd in parts]
-    mean, sd = (np.column_stack(columns) for columns in zip(*both, strict=True))
-    return mean, sd
-
-
-def overall_sd(mean: Array, sd: Array) -> Array:
-    """Of mixtures of normals with these means and standard deviations, (s, r)."""
-    out: Array = np.sqrt((sd**2).mean(axis=0) + mean.var(axis=0))
-    return out
-
-
-def spaced(found: Read, most: int) -> Read:
-    """At most so many of the drawn priors, evenly spaced."""
-    kept = np.unique(np.linspace(0, len(found.means) - 1, max(most, 1)).round().astype(int))
-    if len(kept) >= len(found.means):
-        return found
-    return found._replace(
-        means=found.means[kept], roots=found.roots[kept], noise_sds=found.noise_sds[kept]
-    )
-
-
-def normals_of(found: Read, task: NDArray[np.intp], features: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation (s, r) of features'theta_j under every drawn prior, for rows of
-    ``features`` (r, d) of the tasks ``task`` (r,): theta_j is normal given a prior and the data."""
-    n, d = found.tasks.moment.shape
-    middle = found.means.mean(axis=0)  # relative to it: a large level costs no digits
-    moved = found.tasks._replace(moment=found.tasks.moment - found.tasks.gram @ middle)
-    level = features @ found.outside(middle)
-    mean, variance = np.empty((2, len(found.means), len(features)))
-    step = max(1, _BLOCK // (n * d))
-
-    def along(thetas: Array) -> Array:
-        out: Array = np.einsum("ri,sri->sr", features, found.outside(thetas)[:, task])
-        return out
-
-    for first in range(0, len(mean), step):
-        here = slice(first, first + step)
-        priors = Priors(found.means[here] - middle, found.roots[here], found.noise_sds[here])
-        thetas, ways = np.empty((2, len(priors.means), n, d)), np.zeros((len(priors.means), n, d))
-        thetas_given_priors(moved, priors, ways, thetas[0])
-        mean[here], variance[here] = level + along(thetas[0]), 0.0
-        for k in range(d):  # the columns of a root of the covariance given a prior
-            ways[..., k] = 1.0
-            thetas_given_priors(moved, priors, ways, thetas[1])
-            ways[..., k] = 0.0
-            variance[here] += along(thetas[1] - thetas[0]) ** 2
-    return mean, np.sqrt(variance)
 
 
 def add_log_likelihood(tree: xr.DataTree, by: str | None = None) -> xr.DataTree:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesmeta.checks import Array, InputError
+from bayesmeta.posterior.defaults import pooled
 from bayesmeta.posterior.model import Problem, coords_of, data_of, model_of
-from bayesmeta.posterior.priors import LKJ, InverseWishart, KnownCovariance, pooled
+from bayesmeta.posterior.priors import LKJ, InverseWishart, KnownCovariance
 from bayesmeta.posterior.whitening import Frame
 from bayesmeta.runner.signals import never_lost
 

@@ -244,8 +244,8 @@ def differs_in(posterior: xr.Dataset) -> NDArray[np.bool_]:
     return np.isin(names, own)
 
 
-def read(tree: xr.DataTree, group: str = "posterior") -> Read:
-    """The draws of a group with the data of the tasks."""
+def read(tree: xr.DataTree, group: str = "posterior", stats: TaskStatistics | None = None) -> Read:
+    """The draws of a group with the data of its tasks, or of others."""
     draws, data = group_of(tree, group, "mu", "Sigma"), task_sums(tree)
     differs, centring = differs_in(draws), centring_from(data.attrs.get("centred"))
     mean, cov, noise = inner_draws(draws, differs, centring)
@@ -260,15 +260,24 @@ def read(tree: xr.DataTree, group: str = "posterior") -> Read:
         if known is None:
             raise InputError(f"the tree has no noise_sd, and {group} no sigma; draw the tree anew")
         noise = np.full(math.prod(shape), float(known))
-    return Read(mean, roots, noise, shape, _tasks(data, centring), centring)
+    tasks = _tasks(_fitted(data) if stats is None else stats, centring)
+    return Read(mean, roots, noise, shape, tasks, centring)
 
 
-def _tasks(data: xr.Dataset, centring: Centring | None) -> Tasks:
-    """Gram, moment, energy and count of the tasks a tree was fitted to."""
-    n = data.sizes["task"]
-    energy = data["energy"].values if "energy" in data else np.zeros(n)
-    count = data["count"].values if "count" in data else np.zeros(n)
-    stats = TaskStatistics.trusted(data["gram"].values, data["moment"].values, count, energy)
+def _fitted(data: xr.Dataset) -> TaskStatistics:
+    """The tasks a tree was fitted to."""
+    gram, moment, count, energy = (
+        data[name].values if name in data else None
+        for name in ("gram", "moment", "count", "energy")
+    )
+    assert gram is not None and moment is not None
+    return TaskStatistics.trusted(gram, moment, count, energy)
+
+
+def _tasks(stats: TaskStatistics, centring: Centring | None) -> Tasks:
+    """Gram, moment, energy and count of tasks; 0 where the latter are not known."""
+    none = np.zeros(len(stats))
+    energy, count = (none if one is None else one for one in (stats.energy, stats.count))
     if centring is not None:
         stats = centring.inside(stats)
     return Tasks(*map(np.ascontiguousarray, (stats.gram, stats.moment, energy, count)))

@@ -7,11 +7,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.display import in_middle, visible
+from bayesmeta.display import apart, in_middle, room_for_names, short_quantity, visible
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    from rich.console import Console, Group
     from rich.text import Text
 
 SHOWN = 20
@@ -20,17 +19,33 @@ SHOWN = 20
 
 def table(
     title: str, columns: Sequence[str | Text], rows: Iterable[Sequence[str | Text]] = ()
-) -> Table:
-    """A table with a title, whose first column is text and whose others are numbers."""
+) -> Group:
+    """A table below its title, whose first column is text and whose others are numbers; the title
+    may be wider than the table."""
     from rich import box
+    from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
-    made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0))
+    made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for i, column in enumerate(columns):
         made.add_column(column, justify="right" if i else "left", no_wrap=True)
     for row in rows:
         made.add_row(*row)
-    return made
+    return Group(Text(title, style="italic"), made) if title else Group(made)
+
+
+def quantity_rows(
+    console: Console, names: Sequence[str], numbers: Sequence[Sequence[str]]
+) -> list[list[str | Text]]:
+    """Rows of a summary: names as short as the numbers, which are never cut, make them."""
+    from rich.text import Text
+
+    most = room_for_names(numbers, console.width)
+    return [
+        [Text(short_quantity(visible(name), most)), *own]
+        for name, own in zip(names, numbers, strict=True)
+    ]
 
 
 def rendered(show: Callable[[Console], None], plain_width: int | None = None) -> str:
@@ -123,7 +138,8 @@ def print_tasks(
         ]
         for i, name in enumerate(features)
     ]
-    print_blocks(console, title, ["task", *(label(task["task"], 16) for task in shown)], groups)
+    names = apart([visible(task["task"]) for task in shown], 16)
+    print_blocks(console, title, ["task", *(label(name, 40) for name in names)], groups)
     console.print(f"± sd: {note}")
     if same:
         console.print(same_in_words(same), markup=False, emoji=False, highlight=False)

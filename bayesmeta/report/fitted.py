@@ -12,7 +12,15 @@ from bayesmeta.display import correlation, visible
 from bayesmeta.estimators.origin import origin_note
 from bayesmeta.fitted.prior import FittedPrior
 from bayesmeta.fitted.tables import percent
-from bayesmeta.report.console import label, number, print_blocks, print_tasks, same_in_json, table
+from bayesmeta.report.console import (
+    label,
+    number,
+    print_blocks,
+    print_tasks,
+    quantity_rows,
+    same_in_json,
+    table,
+)
 from bayesmeta.runner.plain import without_nan
 
 if TYPE_CHECKING:
@@ -145,11 +153,7 @@ def print_fit(
         variance, sd = number(estimate.noise_sd**2), number(estimate.noise_sd)
         console.print(f"noise: variance {variance}, sd {sd}")
     if fitted.loglik is not None:
-        kind = "restricted log-likelihood" if fitted.method == "reml" else "log-likelihood"
-        console.print(
-            f"{kind} {fitted.loglik:.3f}, AIC {number(fitted.aic)}, "
-            f"BIC {number(fitted.bic)}, df {fitted.df}"
-        )
+        console.print(fitted.likelihood_line)
     tasks = _task_estimates(fitted)
     if tasks:
         title = "Tasks, shrunken towards the prior"
@@ -178,14 +182,10 @@ def _print_summary(
     if ends is not None:
         shown = shown.assign(low=ends["low"], high=ends["high"])
         method, level, failed = (ends.attrs[name] for name in ("method", "level", "failed"))
-    rows: list[list[str | Text]] = [
-        [label(name, 32), *(number(value) for value in values)]
-        for name, values in zip(shown.index, shown.to_numpy(dtype=float).tolist(), strict=True)
-    ]
-    steps = "" if fitted.nobs is None else f", {fitted.nobs} rows"
-    title = f"The prior by {fitted.method} ({len(fitted.stats)} tasks{steps})"
+    numbers = [[number(one) for one in row] for row in shown.to_numpy(dtype=float).tolist()]
+    rows = quantity_rows(console, list(map(str, shown.index)), numbers)
     heads = ["quantity", "estimate", "s.e.", percent((1 - level) / 2), percent((1 + level) / 2)]
-    console.print(table(title, heads, rows))
+    console.print(table(fitted.title, heads, rows))
     lost = f" ({failed} replications had no estimate)" if failed else ""
     console.print(f"intervals: {method}{lost}")
     if method == "wald" and fitted.no_wald:

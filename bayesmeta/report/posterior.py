@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Advice
-from bayesmeta.fitted.tables import chains_and_draws, percent
+from bayesmeta.fitted.tables import percent, posterior_title
 from bayesmeta.posterior.centring import centred_in_words, taken_off
 from bayesmeta.posterior.diagnostics import trustworthy
-from bayesmeta.posterior.predictive import task_means
+from bayesmeta.posterior.mixture import TaskMixtures, of_tasks
 from bayesmeta.posterior.tree import correlations, differs_in, task_sums
-from bayesmeta.report.console import label, print_tasks, same_in_json, table
+from bayesmeta.report.console import print_tasks, quantity_rows, same_in_json, table
 from bayesmeta.runner.files import check_room
 from bayesmeta.runner.plain import without_nan
 
 if TYPE_CHECKING:
     import xarray as xr
     from rich.console import Console
-    from rich.text import Text
 
 LEVEL = 0.95
 """Of the intervals, whose tails are equal, unless another is asked for."""
@@ -79,6 +78,7 @@ def as_json(
     ``wording`` turns advice into text: that of Python, or of a command.
     """
     posterior, data = tree["posterior"].to_dataset(), task_sums(tree)
+    tasks = of_tasks(tree)
     over, trust = ["chain", "draw"], trustworthy(tree)
     found: dict[str, Any] = without_nan(
         {
@@ -103,21 +103,24 @@ def as_json(
                 {"check": c.name, "value": c.value, "wanted": c.wanted, "passed": c.passed}
                 for c in trust
             ],
-            "notes": same_in_json(posterior["feature"].values[~differs_in(posterior)].tolist()),
-            "task_estimates": _task_estimates(tree),
+            "notes": [
+                *same_in_json(posterior["feature"].values[~differs_in(posterior)].tolist()),
+                *([f"task_estimates: {tasks.thinned}"] if tasks.thinned else []),
+            ],
+            "task_estimates": _task_estimates(tree, tasks),
         }
     )
     return found
 
 
-def _task_estimates(tree: xr.DataTree) -> list[dict[str, Any]]:
+def _task_estimates(tree: xr.DataTree, tasks: TaskMixtures) -> list[dict[str, Any]]:
     """Mean and standard deviation of every theta given all data, in the features that differ."""
     differs = differs_in(tree["posterior"].to_dataset())
-    mean, sd = (part[:, differs] for part in task_means(tree))
-    tasks = [str(name) for name in task_sums(tree)["task"].values]
+    mean, sd = (part[:, differs] for part in tasks.mixed[:2] if part is not None)
+    labels = [str(name) for name in task_sums(tree)["task"].values]
     return [
         {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
-        for name, one, spread in zip(tasks, mean, sd, strict=True)
+        for name, one, spread in zip(labels, mean, sd, strict=True)
     ]
 
 
@@ -196,7 +199,9 @@ def print_posterior(
     """Tables of the posterior and of the tasks, then whether the draws can be trusted."""
     posterior = tree["posterior"].to_dataset()
     names, differs = posterior["feature"].values.astype(str), differs_in(posterior)
-    tasks, features, same = _task_estimates(tree), names[differs].tolist(), names[~differs].tolist()
+    features, same = names[differs].tolist(), names[~differs].tolist()
+    mixed = of_tasks(tree)
+    tasks = _task_estimates(tree, mixed)
     found = summary_rows(tree, level)
     numbers = [
         [
@@ -206,14 +211,9 @@ def print_posterior(
         ]
         for row in found
     ]
-    # names are shortened, numbers never
-    taken = sum(max(5, *map(len, column)) + 2 for column in zip(*numbers, strict=True))
-    most = max(12, min(40, console.width - taken - 3))
-    rows: list[list[str | Text]] = [
-        [label(row.quantity, most), *own] for row, own in zip(found, numbers, strict=True)
-    ]
-    drawn = chains_and_draws(posterior.sizes)
-    title = f"The prior of {len(tasks)} tasks, its posterior ({drawn})"
+    names_of = [row.quantity for row in found]
+    rows = quantity_rows(console, names_of, numbers)
+    title = posterior_title(len(tasks), posterior.sizes)
     ends = percent((1 - level) / 2), percent((1 + level) / 2)
     columns = ["quantity", "mean", "sd", *ends, "ESS", "R-hat"]
     console.print(table(title, columns, rows))
@@ -225,7 +225,8 @@ def print_posterior(
     if len(features) > WIDE:
         console.print(f"{len(tasks)} tasks, {len(features)} features: --json has them")
     else:
-        note = "the uncertainty about the prior is included"
+        said = ("the uncertainty about the prior is included", mixed.thinned)
+        note = "; ".join(filter(None, said))
         print_tasks(console, "Tasks given the data", features, tasks, note, digits=5, same=same)
     checks = trustworthy(tree).text(wording)
     console.print(checks, markup=False, emoji=False, highlight=False)

@@ -8,7 +8,16 @@ from bayesmeta.checks import InputError, one_of
 from bayesmeta.runner.cell import one_line
 from bayesmeta.runner.study import Study
 
-MODULES = ("figure1", "estimators", "calibration", "lab", "bayes", "theorems", "intervals")
+MODULES = (
+    "figure1",
+    "estimators",
+    "calibration",
+    "lab",
+    "bayes",
+    "theorems",
+    "intervals",
+    "singular",
+)
 """The modules of this folder that have ``STUDIES``."""
 
 

@@ -130,7 +130,10 @@ def _categories(source: Source, request: Request, names: list[str]) -> dict[str,
                 one.add(frame[name])
         if all(one.enough for one in seen.values()):
             break
-    return {name: seen[name].categories(name) if name in seen else None for name in names}
+    dates = request.may_be_dates()
+    return {
+        name: seen[name].categories(name, name in dates) if name in seen else None for name in names
+    }
 
 
 def from_file(path: Path, task: str) -> Source:

@@ -2,7 +2,8 @@
 
 - A pandas categorical is one of categories, also where they are numbers. They keep its order,
   ordered or not, and those without a row are left out.
-- Text of which nothing reads as a number is categories, in the order of characters.
+- Text of which nothing reads as a number is categories, in the order of characters. Dates as text
+  are refused, as dates are, unless a formula says C(…): a category for every day is seldom meant.
 - A Parquet file keeps the order of a pandas categorical of text; of numbers it keeps only that they
   are categories, so these are sorted. So are dictionaries that pandas did not write and that are
   not called ordered, and those that differ between parts of a file or partitions of Dask's.
@@ -12,6 +13,7 @@ The first category is the reference where there is an intercept.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,12 @@ MOST = 200
 """Categories of a column; more are labels, not categories."""
 SEEN = 100_000
 """Values of a column after which no more are looked at."""
+_DAY, _YEAR, _TIME = r"(?:0?[1-9]|[12]\d|3[01])", r"[12]\d{3}", r"(?:[T ]\d\d?:\d\d.*)?"
+DATE = re.compile(
+    rf"{_YEAR}([-/.]){_DAY}\1{_DAY}{_TIME}|{_DAY}([-/.]){_DAY}\2{_YEAR}{_TIME}"
+    rf"|{_DAY}/{_DAY}/\d\d{_TIME}"
+)
+"""A date as text: 2024-01-31, 31.1.2024, 1/31/24, perhaps with a time."""
 
 Categories = tuple[str, ...] | None
 """Of a column; None where it holds numbers."""
@@ -56,8 +64,9 @@ class Seen:
         except TypeError:
             self.odd = True
 
-    def categories(self, name: str) -> Categories:
-        """In their order; None where the column holds numbers, or what is refused as numbers."""
+    def categories(self, name: str, dates: bool = False) -> Categories:
+        """In their order; None where the column holds numbers, or what is refused as numbers.
+        ``dates``: whether dates as text may be categories."""
         if self.odd:
             return None
         if self.orders:
@@ -67,14 +76,16 @@ class Seen:
             return _checked([label(value) for value in found or in_order(self.values)], name)
         if not _words(self.values):
             return None
+        if not dates:
+            _refuse_dates(name, self.values)
         return _checked(sorted(map(str, self.values)), name)
 
 
-def categories_of(column: Series, name: str) -> Categories:
+def categories_of(column: Series, name: str, dates: bool = False) -> Categories:
     """Those of a whole column."""
     seen = Seen()
     seen.add(column)
-    return seen.categories(name)
+    return seen.categories(name, dates)
 
 
 def label(value: Any) -> str:
@@ -106,6 +117,16 @@ def _words(values: Iterable[Hashable]) -> bool:
     if not found or not all(isinstance(one, str) for one in found):
         return False
     return bool(pd.to_numeric(pd.Series(found, dtype=object), errors="coerce").isna().all())
+
+
+def _refuse_dates(name: str, values: Iterable[Hashable]) -> None:
+    """Text that is dates in all rows."""
+    texts = list(map(str, values))
+    if all(map(DATE.fullmatch, texts)):
+        raise InputError(
+            f"column {name!r} holds dates as text, such as {texts[0]!r:.60}; give numbers, such as "
+            f"days since the first, or write C({name}) in a formula for a category each"
+        )
 
 
 def _checked(found: list[str], name: str) -> tuple[str, ...]:

@@ -182,7 +182,8 @@ def _whole(frame: DataFrame, request: Request) -> Design:
     if not len(kept):
         raise InputError("there are no rows" + (" with all values" if missing.count else ""))
     frame = frame[~lacking] if missing.count else frame
-    columns = {name: categories_of(frame[name], name) for name in names}
+    dates = request.may_be_dates()
+    columns = {name: categories_of(frame[name], name, name in dates) for name in names}
     values = {name: one_column(frame, name, kind, kept) for name, kind in columns.items()}
     rewards = numbers(frame, request.reward, kept)
     weights = None if request.noise is None else request.noise.weights(frame, kept)
@@ -199,12 +200,8 @@ def _whole(frame: DataFrame, request: Request) -> Design:
 def _design(
     stats: TaskStatistics, coder: Coder, request: Request, missing: Missing, rows: Rows | None
 ) -> Design:
-    """With notes: what was left out, and, where no formula says so, what was coded."""
-    notes = [missing.note()]
-    for name, kind in coder.columns.items():
-        if kind is not None and not request.fixed:
-            first = f", beside {kind[0]!r}" if request.intercept else ""
-            notes.append(f"column {name!r} is coded as {len(kind)} categories{first}")
+    """With notes: what was left out, and what was coded."""
+    notes = [missing.note(), *_coded(coder)]
     noise = request.noise
     return Design(
         stats,
@@ -219,3 +216,19 @@ def _design(
         notes=tuple(note for note in notes if note),
         columns=coder.columns,
     )
+
+
+def _coded(coder: Coder) -> list[str]:
+    """Which columns are categories, and beside which one; the reader may have meant numbers."""
+    found = []
+    for name, kind in coder.columns.items():
+        if kind is not None:
+            beside = len(kind) > 1 and _reference(name, kind[1]) & set(coder.names)
+            first = f", beside {kind[0]!r}" if beside else ""
+            found.append(f"column {name!r} is coded as {len(kind)} categories{first}")
+    return found
+
+
+def _reference(name: str, second: str) -> set[str]:
+    """What formulaic may call the feature of the second category where the first has none."""
+    return {f"{name}[T.{second}]", f"C({name})[T.{second}]"}

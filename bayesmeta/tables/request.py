@@ -11,7 +11,7 @@ from bayesmeta.tables.categories import Categories
 from bayesmeta.tables.coding import Coder, fit_coder
 from bayesmeta.tables.formula import PLAIN, parts_of, quoted
 from bayesmeta.tables.noise import Noise, noise_of
-from bayesmeta.tables.terms import parsed, variables
+from bayesmeta.tables.terms import called_categories, parsed, variables
 
 
 class Request(NamedTuple):
@@ -43,6 +43,10 @@ class Request(NamedTuple):
         if self.noise is not None:
             check_columns(frame, self.task, self.reward, [self.noise.column])
         return names
+
+    def may_be_dates(self) -> set[str]:
+        """Columns whose dates are categories, since the formula says so."""
+        return called_categories(parsed(self.fixed)) if self.fixed else set()
 
     def read(self, names: Sequence[str]) -> list[str]:
         """Every column that is read, once."""

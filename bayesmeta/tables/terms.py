@@ -69,6 +69,16 @@ def variables(terms: Any, known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def called_categories(terms: Any) -> set[str]:
+    """The columns that terms call categories: x of C(x)."""
+    calls = (
+        re.fullmatch(r"C\(\s*(`[^`]+`|[\w.]+)\s*(,.*)?\)", factor.expr)
+        for term in terms
+        for factor in term.factors
+    )
+    return {call[1].strip("`") for call in calls if call}
+
+
 def _names(expression: str, known: set[str], functions: set[str]) -> list[str]:
     """The columns in a Python expression, some of them perhaps in backticks."""
     odd = re.findall(r"`([^`]*)`", expression)

@@ -207,14 +207,22 @@ def test_advice_names_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 def test_categories_of_a_formula_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Text that looks like a date is coded, too, and said so; numbers are not."""
+    """Text is coded, and said so; dates as text only where a formula says C(…)."""
     rng = np.random.default_rng(0)
     days = [f"2024-01-0{1 + i % 3}" for i in range(30)]
     frame = pd.DataFrame({"t": np.arange(30) // 6, "day": days, "x": rng.standard_normal(30)})
+    frame["kind"] = [f"kind {day[-1]}" for day in days]
     frame.assign(y=rng.standard_normal(30)).to_csv(tmp_path / "t.csv", index=False)
     command = ["fit", str(tmp_path / "t.csv"), "--noise-sd", "1", "--formula"]
-    assert run(*command, "y ~ day + x + (1 | t)") == 0
-    note = "bayesmeta: column 'day' is coded as 3 categories, beside '2024-01-01'\n"
+    assert run(*command, "y ~ kind + x + (1 | t)") == 0
+    note = "bayesmeta: column 'kind' is coded as 3 categories, beside 'kind 1'\n"
     assert capsys.readouterr().err == note
-    assert run(*command, "y ~ 0 + day + (0 + day | t)") == 0
+    assert run(*command, "y ~ 0 + kind + (0 + kind | t)") == 0
     assert "coded as 3 categories\n" in capsys.readouterr().err
+    for more in ([], ["--batches"]):
+        assert run(*command, "y ~ day + (1 | t)", *more) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1 and "dates as text, such as '2024-01-01'" in said
+        assert run(*command, "y ~ C(day) + (1 | t)", *more) == 0
+        said = capsys.readouterr().err
+        assert said == note.replace("kind 1", "2024-01-01").replace("kind", "day")

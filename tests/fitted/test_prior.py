@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -241,3 +243,55 @@ def test_bad_input_is_refused(call: object, word: str, sleep: FittedPrior) -> No
     assert callable(call)
     with pytest.raises(bm.InputError, match=word):
         call(sleep)
+
+
+def test_printing_computes_errors_once(sleep: FittedPrior, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Table, notes and intervals are of the same ones; who changes what is returned changes a
+    copy."""
+    calls, real = [], wald.errors
+    monkeypatch.setattr(wald, "errors", lambda *given: calls.append(1) or real(*given))
+    fresh = replace(sleep)
+    assert repr(fresh) == repr(sleep) and fresh._repr_html_() and len(calls) <= 2
+    calls.clear()
+    fresh = replace(sleep)
+    assert fresh.notes and repr(fresh) and len(calls) == 1
+    fresh.errors()[:] = 0
+    assert (fresh.errors() > 0).all()
+
+
+def test_tasks_list_what_differs_between_them() -> None:
+    """Coefficients that are the same in all tasks are the mean's, and listed where asked for."""
+    rng = np.random.default_rng(2)
+    shop, x, z = np.arange(30).repeat(6), rng.standard_normal(180), rng.standard_normal(180)
+    y = rng.normal(0, 1, 30)[shop] + 0.5 * x + 2 * z + rng.standard_normal(180)
+    table = pd.DataFrame({"shop": shop, "x": x, "z": z, "y": y})
+    for method in ("reml", "posterior"):
+        fitted = bm.fit(table, "y ~ z + x + (x | shop)", method=method)
+        own, every = fitted.tasks(), fitted.tasks(fixed=True)
+        names = own.index.get_level_values("feature").unique().tolist()
+        assert names == ["intercept", "x"] and len(every) == 90
+        pd.testing.assert_frame_equal(every.loc[own.index], own)
+        same = every.xs("z", level="feature")
+        mean = fitted.summary().loc["mu[z]"]
+        np.testing.assert_allclose(same["estimate"], mean["estimate"], rtol=1e-6)
+        np.testing.assert_allclose(same["sd"], mean["error"], rtol=1e-3)
+
+
+def test_noise_has_an_interval_where_sigma_is_not_determined() -> None:
+    """Two groups of tasks: two variances for the three numbers of Sigma, but repeated rows. The
+    noise's error is that of the model of the intercept alone; without repetitions it has none."""
+    rng = np.random.default_rng(0)
+    shop = np.arange(40).repeat(6)
+    y = rng.normal(0, 1, 40)[shop] + rng.standard_normal(240)
+    table = pd.DataFrame({"shop": shop, "old": shop % 2, "y": y})
+    fitted, plain = (
+        bm.fit(table, formula) for formula in ("y ~ old + (old | shop)", "y ~ old + (1 | shop)")
+    )
+    assert isinstance(fitted, FittedPrior) and isinstance(plain, FittedPrior)
+    assert fitted.estimate.status is bm.Status.NOT_IDENTIFIED
+    shown = fitted.summary()
+    assert shown.loc["sigma", "error"] == pytest.approx(plain.summary().loc["sigma", "error"], 1e-3)
+    assert shown.loc[["sd[intercept]", "sd[old]"], ["error", "low"]].isna().all(axis=None)
+    assert "do not determine Sigma" in fitted.no_wald and "profile" not in fitted.no_wald
+    once = bm.fit(table.groupby("shop", as_index=False).first(), "y ~ old + (old | shop)")
+    assert isinstance(once, FittedPrior) and np.isnan(once.summary().loc["sigma", "error"])

@@ -470,17 +470,17 @@ def test_labels_that_files_cannot_hold_become_text() -> None:
 
 def test_a_large_level_costs_tasks_no_digits() -> None:
     """Means and standard deviations of tasks, shifted by 1e8: the same but for the shift."""
-    from bayesmeta.posterior.predictive import task_means
+    from bayesmeta.posterior.mixture import of_tasks
 
     stats, prior = one_dimensional()
     tree = bm.sample_posterior(stats, 0.5, prior=prior, draws=1000, tune=300)
-    mean, sd = task_means(tree)
+    mean, sd = of_tasks(tree).mixed[:2]
     far = tree.copy(deep=True)
     data, posterior = far["constant_data"].to_dataset(), far["posterior"].to_dataset()
     data["moment"] = data["moment"] + 1e8 * data["gram"].isel(feature_bis=0)
     posterior["mu"] = posterior["mu"] + 1e8
     far["constant_data"], far["posterior"] = xr.DataTree(data), xr.DataTree(posterior)
-    moved, same = task_means(far)
+    moved, same = of_tasks(far).mixed[:2]
     np.testing.assert_allclose(same, sd, rtol=1e-5)
     np.testing.assert_allclose(moved - 1e8, mean, atol=1e-5)
 

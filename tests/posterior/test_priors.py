@@ -12,7 +12,8 @@ import pytest
 from scipy.stats import chi2
 
 import bayesmeta as bm
-from bayesmeta.posterior.priors import PriorWarning, warn_if_at_odds
+from bayesmeta.posterior.conflict import warn_if_at_odds
+from bayesmeta.posterior.priors import PriorWarning
 
 
 def tasks(n: int, seed: int = 0, unit: float = 1.0) -> bm.TaskStatistics:

@@ -93,3 +93,35 @@ def test_reprs_show_labels(stats: TaskStatistics) -> None:
     assert FEATURE_SHOWN in repr(estimate) and FEATURE_SHOWN in repr(stats)
     html = estimate._repr_html_()
     assert r"\x9b2J&lt;b&gt;[red]$x\x07" in html and "\x9b" not in html
+
+
+def test_names_are_cut_and_numbers_are_not() -> None:
+    """Eight features of all scales with long names in 80 columns: no number loses a digit, every
+    name keeps both its ends, and tasks that differ in their middle stay apart."""
+    rng = np.random.default_rng(0)
+    n, d = 30, 8
+    names = [f"a_long_name_of_feature_{i}_which_goes_on" for i in range(d)]
+    scales = 10.0 ** np.arange(-4, 4)
+    rows = rng.standard_normal((n * 20, d)) * scales
+    theta = rng.normal(1, 0.5, (n, d)) / scales
+    reward = (rows * theta.repeat(20, axis=0)).sum(axis=1) + rng.standard_normal(n * 20)
+    tasks = [f"sensor-{i:03d}-building-B" for i in range(n)]
+    stats = TaskStatistics.from_arrays(np.repeat(tasks, 20).tolist(), reward, rows, names)
+    found = bm.fit(stats)
+    assert isinstance(found, FittedPrior)
+    out = io.StringIO()
+    print_fit(Console(file=out, width=80, color_system=None), found)
+    lines = out.getvalue().split("\n")
+    assert max(map(len, lines)) <= 80 and "The prior by reml (30 tasks, 600 rows)" in lines
+    shown = found.summary()
+    for name, line in zip(
+        shown.index,
+        lines[lines.index("The prior by reml (30 tasks, 600 rows)") + 4 :],
+        strict=False,
+    ):
+        numbers = [float(one) for one in line.split()[-4:]]
+        np.testing.assert_allclose(numbers, shown.loc[name], rtol=1e-5)
+        assert line.strip().startswith(name.split("[")[0] + "[a_") or name == "sigma"
+    printed = [line.split()[0] for line in lines if line.strip().startswith("sensor-")]
+    assert len(set(printed)) == 20
+    assert max(map(len, repr(found).split("\n"))) <= 80

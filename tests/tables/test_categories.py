@@ -119,13 +119,13 @@ def test_the_reference_is_the_same(kind: str, way: str, tmp_path: Path) -> None:
     ("values", "wanted"),
     [
         (["low", "mid", "high"], ["f[T.low]", "f[T.mid]"]),
-        (["2020-01-02", "2020-01-01", "2020-01-03"], ["f[T.2020-01-02]", "f[T.2020-01-03]"]),
+        (["2020-Q2", "2020-Q1", "2020-Q3"], ["f[T.2020-Q2]", "f[T.2020-Q3]"]),
         ([True, False], ["f"]),
         (["9", "10", "01"], ["f"]),
     ],
 )
 def test_csv(values: list[Any], wanted: list[str], way: str, tmp_path: Path) -> None:
-    """Text is sorted, dates are text, and what reads as a number is one."""
+    """Text is sorted, and what reads as a number is one."""
     assert features(read(table(drawn(values)), way, tmp_path)) == wanted
 
 
@@ -194,3 +194,24 @@ def test_new_rows_may_spell_numbers_otherwise() -> None:
         design.matrix(pd.DataFrame({"f": [1, 7]}))
     with pytest.raises(bm.InputError, match="two categories that are both written '1'"):
         bm.tabulate(table(pd.Categorical(drawn([1, "1", 2]))), "y ~ f + (1 | g)")
+
+
+DATES = ("2024-01-31", "2024/1/3", "1.2.2024", "31-12-1999", "12/31/24", "2024-01-31T10:15:00Z")
+
+
+@pytest.mark.parametrize("date", DATES)
+def test_dates_as_text_are_refused(date: str) -> None:
+    """As dates are; a categorical of them is one of categories."""
+    frame = table([date, "2023-11-05"] * (ROWS // 2))
+    with pytest.raises(bm.InputError, match=r"'f' holds dates as text.* C\(f\)"):
+        bm.tabulate(frame, "y ~ f + (1 | g)")
+    coded = bm.tabulate(frame.assign(f=frame["f"].astype("category")), "y ~ f + (1 | g)")
+    assert coded.stats.dim == 2 and "2 categories" in coded.notes[0]
+
+
+@pytest.mark.parametrize("text", ["1.2.10", "10-20-30", "2024-Q1", "2024-13", "a/b/24", "v2024"])
+def test_other_text_is_no_date(text: str) -> None:
+    """Versions, ranges, quarters; nor is a column with one word among its dates."""
+    for other in ("another", "2024-01-31"):
+        frame = table([text, other] * (ROWS // 2))
+        assert bm.tabulate(frame, "y ~ f + (1 | g)").stats.dim == 2

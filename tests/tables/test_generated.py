@@ -112,7 +112,7 @@ CASES = {
     "comma for point": Odd(cell("y", "1,5"), FORMULA, "column 'y' has '1,5'"),
     "text in rewards": Odd(column("y", lambda f: "high"), PLAIN, "column 'y' has 'high'"),
     "infinite": Odd(cell("z", "inf"), FORMULA, "column 'z' has inf"),
-    "dates": Odd(column("x", lambda f: "2020-01-01"), PLAIN, "one category only"),
+    "dates": Odd(column("x", lambda f: "2020-01-01"), PLAIN, "dates as text"),
     "duplicate header": Odd(
         as_text(lambda t: t.replace("g,x,z", "g,x,x", 1)), PLAIN, "there are 2 columns 'x'"
     ),

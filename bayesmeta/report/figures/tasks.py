@@ -133,13 +133,14 @@ def figure_tasks(tree: xr.DataTree, draws: int = 1000, level: float = 0.95) -> F
     the probability ``level``."""
     import xarray as xr
 
-    from bayesmeta.posterior.predictive import add_theta, task_means
+    from bayesmeta.posterior.mixture import of_tasks
+    from bayesmeta.posterior.predictive import add_theta
     from bayesmeta.posterior.tree import differs_in, task_sums
 
     data, posterior = task_sums(tree), tree["posterior"].to_dataset()
     n, d = data["moment"].shape
     vary, ends = differs_in(posterior), [(1 - level) / 2, (1 + level) / 2]
-    data = data.isel(task=evenly(task_means(tree)[0][:, vary][:, -1]))
+    data = data.isel(task=evenly(of_tasks(tree).mixed.mean[:, vary][:, -1]))
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
     thin = posterior.drop_vars("theta", errors="ignore").isel(
         draw=slice(0, None, -(-total // draws))

@@ -8,7 +8,10 @@ import pytest
 from scipy.stats import norm
 
 import bayesmeta as bm
-from bayesmeta.fitted.mixture import mixture_quantile
+from bayesmeta.posterior import mixture
+from bayesmeta.posterior.mixture import mixture_quantile
+from bayesmeta.report.console import rendered
+from bayesmeta.report.posterior import as_json, print_posterior
 
 SHARES = (0.001, 0.025, 0.5, 0.9, 0.999)
 
@@ -62,3 +65,32 @@ def test_predictions_agree_with_tasks(fitted: bm.FittedPosterior) -> None:
         fitted.predict(pd.DataFrame({"Days": [0.0], "Subject": [308]}), rewards=True)["sd"].iloc[0]
         > 1.3 * row["sd"]
     )
+
+
+def test_blocks_of_rows_do_not_matter(
+    fitted: bm.FittedPosterior, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of tasks in any order, in blocks of three and of all: the same numbers."""
+    frame = bm.load_data("sleepstudy").sample(frac=1.0, random_state=1).head(40)
+    whole, tasks = fitted.predict(frame), fitted.tasks()
+    monkeypatch.setattr(mixture, "MIXED", 3 * 4000)
+    np.testing.assert_allclose(fitted.predict(frame).astype(float), whole.astype(float), rtol=1e-10)
+    np.testing.assert_allclose(fitted.tasks().astype(float), tasks.astype(float), rtol=1e-10)
+
+
+def test_many_tasks_are_of_some_draws_and_say_so(
+    fitted: bm.FittedPosterior, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same draws in Python, in JSON and in print, each of which tells their number."""
+    every = fitted.tasks()
+    assert every.attrs["draws"] == 4000 and not as_json(fitted.tree)["notes"]
+    monkeypatch.setattr(mixture, "SOLVED", 18 * 100)
+    some, told = fitted.tasks(), as_json(fitted.tree)
+    assert some.attrs["draws"] == 100
+    assert any("by 100 of the 4000 draws" in note for note in told["notes"])
+    listed = [one["mean"] for one in told["task_estimates"]]
+    assert np.ravel(listed).tolist() == some["estimate"].tolist()
+    shown = rendered(lambda to: print_posterior(to, fitted.tree), plain_width=200)
+    assert "by 100 of the 4000 draws" in shown
+    gap = (some["estimate"] - every["estimate"]).abs() / every["sd"]
+    assert 0 < gap.max() < 0.3
