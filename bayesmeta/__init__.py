@@ -26,6 +26,7 @@ _load, __dir__, __all__ = exports(
             "unit_vectors",
         ),
         "environment": ("Bounds", "Setting", "TaskFamily", "paper_family"),
+        "families": ("arms_family", "linear_family"),
         "agents": ("Agent", "Player", "ROSTER"),
         "estimators.estimate": ("PriorEstimate", "Status"),
         "estimators.fit": ("fit_prior", "task_posteriors"),

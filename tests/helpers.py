@@ -54,6 +54,11 @@ STOCHASTIC = (
     "lab/bias",
     "lab/monte-carlo-error",
     "lab/explored-at-once",
+    "hyper/coverage",
+    "simulation/martingale",
+    "simulation/published-values",
+    "simulation/concurrent",
+    "rivals/arm-moments",
 )
 
 
