@@ -20,6 +20,7 @@ _load, __dir__, __all__ = exports(
         "actions": ("FiniteSet", "UniformBall", "WholeBall", "unit_vectors"),
         "densities": ("RadialDensity", "TruncatedGaussian"),
         "environment": ("Bounds", "Setting", "TaskFamily", "paper_family"),
+        "families": ("arms_family", "linear_family"),
         "agents": ("Agent", "Player", "ROSTER"),
         "estimators.estimate": ("PriorEstimate", "Status"),
         "estimators.fit": ("fit_prior", "task_posteriors"),

@@ -15,6 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+LATER = {"written": "where it is not the default"}
+"""Metadata of a field that a dataclass was given later: descriptions and files of objects that do
+not use it stay as they were."""
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 

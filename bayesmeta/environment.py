@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from bayesmeta.actions import ActionSet, UniformBall
-from bayesmeta.checks import Array, InputError, of_type, real, whole
+from bayesmeta.checks import LATER, Array, InputError, of_type, real, whole
 from bayesmeta.display import html_table
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.draw import best_of_tasks, best_rewards, tasks_of_ball
 from bayesmeta.kernels.pcg import draw_with
+from bayesmeta.streams import ENVIRONMENT, stream
 from bayesmeta.theory.regime import Bounds, Regime
 from bayesmeta.units import Units
 
@@ -41,6 +42,8 @@ class Setting(Regime):
         N(mu_*, Sigma_*), for agents that know it.
     ball : float, optional
         The radius of the ball, where the whole ball is on offer at every step.
+    hyper : GaussianPrior, optional
+        The hyper-prior N(m_q, S_q) of mu_*, for agents that are told one.
 
     Examples
     --------
@@ -51,6 +54,7 @@ class Setting(Regime):
 
     truth: GaussianPrior | None = None
     ball: float | None = None
+    hyper: GaussianPrior | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,7 +62,13 @@ class Setting(Regime):
             object.__setattr__(self, "ball", real("ball", self.ball, above=0.0))
         if self.truth is not None and self.truth.dim != self.dim:
             raise InputError(f"truth has dimension {self.truth.dim}, the setting {self.dim}")
+        check_hyper(self.hyper, self.dim)
         _ = self.units  # refuses numbers that no units bring together
+
+    @property
+    def total(self) -> int:
+        """The steps of all tasks, N T."""
+        return self.tasks * self.horizon
 
     @cached_property
     def units(self) -> Units | None:
@@ -68,7 +78,7 @@ class Setting(Regime):
         return Units.of(self.noise_sd, max(bounds.radius, self.ball or 0.0), theta)
 
     def in_units(self, units: Units) -> Setting:
-        """The same setting in other units, without its truth and its ball."""
+        """The same setting in other units, without its truth, its ball and its hyper-prior."""
         bounds = self.bounds
         own = Bounds(
             radius=float(units.inside(bounds.radius, 0, 1)),
@@ -108,6 +118,11 @@ class TaskFamily:
         T, the steps of a task.
     bounds : Bounds, optional
         What learners are told; the exact values of this family where None.
+    hyper : GaussianPrior, optional
+        The hyper-prior N(m_q, S_q) of mu_*, told to agents that use one.
+    redraw : bool
+        Whether mu_* is drawn anew from ``hyper`` for every run, so that regret is averaged over the
+        hyper-prior; otherwise it is that at the one mu_* of ``prior``.
 
     Examples
     --------
@@ -124,6 +139,8 @@ class TaskFamily:
     noise_sd: float
     horizon: int
     bounds: Bounds | None = None
+    hyper: GaussianPrior | None = field(default=None, metadata=LATER)
+    redraw: bool = field(default=False, metadata=LATER)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "noise_sd", real("noise_sd", self.noise_sd, above=0.0))
@@ -140,6 +157,9 @@ class TaskFamily:
                 f"prior has dimension {self.prior.dim} but actions have {self.actions.dim}"
             )
         Units.of(self.noise_sd, self.actions.radius, _size(self.prior))
+        check_hyper(self.hyper, self.prior.dim)
+        if self.redraw and self.hyper is None:
+            raise InputError("redraw needs hyper, the prior that mu_* is drawn from; give it")
 
     @property
     def dim(self) -> int:
@@ -158,6 +178,12 @@ class TaskFamily:
             ["noise_sd", f"{self.noise_sd:g}"],
             ["horizon", str(self.horizon)],
         ]
+        if self.hyper is not None:
+            lowest, highest = _extremes(self.hyper.cov)
+            drawn = "drawn for every run" if self.redraw else "told, but mu is fixed"
+            rows += [
+                ["hyper", f"mu ~ N(m, S), eigenvalues of S {lowest:.4g} to {highest:.4g}, {drawn}"]
+            ]
         return rows + ([] if self.bounds is None else [["bounds", repr(self.bounds)]])
 
     def __repr__(self) -> str:
@@ -182,7 +208,17 @@ class TaskFamily:
     def setting(self, tasks: int) -> Setting:
         """What agents that meet ``tasks`` tasks of this family are told."""
         ball = self.actions.radius if self.actions.count is None else None
-        return Setting(self.dim, self.horizon, tasks, self.noise_sd, self.told(), self.prior, ball)
+        return Setting(
+            self.dim, self.horizon, tasks, self.noise_sd, self.told(), self.prior, ball, self.hyper
+        )
+
+    def in_run(self, seed: int) -> TaskFamily:
+        """The family of one run: itself, or with its mu_* drawn from the hyper-prior."""
+        if not self.redraw:
+            return self
+        assert self.hyper is not None  # checked when made
+        mean = self.hyper.sample(stream(seed, f"{ENVIRONMENT}/hyper"))
+        return replace(self, prior=GaussianPrior(mean, self.prior.cov), redraw=False)
 
     def draw(self, rng: np.random.Generator) -> Task:
         """One task: parameter, then noise, then actions, in that order from one generator."""
@@ -244,6 +280,16 @@ class TaskFamily:
         if norm > told.mean_norm * (1 + slack):
             found["Assumption 3"] = f"|mu_*| = {norm:g} exceeds the bound {told.mean_norm:g}"
         return found
+
+
+def check_hyper(hyper: GaussianPrior | None, dim: int) -> None:
+    """Refuse a hyper-prior that is none, or one of another dimension."""
+    if hyper is not None:
+        of_type("hyper", hyper, GaussianPrior, "use GaussianPrior(mean, cov) of mu_*")
+        if hyper.dim != dim:
+            raise InputError(
+                f"hyper has dimension {hyper.dim}, the tasks have {dim}; give one of mu_*"
+            )
 
 
 def _size(prior: GaussianPrior | None) -> float:

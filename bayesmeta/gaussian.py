@@ -102,6 +102,56 @@ class GaussianPrior:
         with np.errstate(over="ignore"):  # what is infinite is refused
             return GaussianPrior(self.mean, self.cov + radius * np.eye(self.dim))
 
+    def rows(self, noise_sd: float, ridge: float) -> tuple[Array, Array]:
+        """d made-up observations by which a package with a ridge prior takes N(mu, Sigma) over.
+
+        Ridge regression, or Thompson sampling from it, starts from the gram ridge I and the moment
+        0. After these rows A with rewards x it has ridge I + A'A = sigma^2 Sigma^-1 and
+        A'x = sigma^2 Sigma^-1 mu, which is N(mu, Sigma) in its terms: from then on its posterior is
+        that of eq. (4). Give them to its ``fit`` before any data.
+
+        Parameters
+        ----------
+        noise_sd : float
+            sigma, of the rewards.
+        ridge : float
+            What the package adds to every diagonal entry of the gram; its prior is
+            N(0, sigma^2 / ridge I), which must be wider than Sigma in every direction.
+
+        Returns
+        -------
+        rows, rewards : arrays, shapes (d, d) and (d,)
+
+        Examples
+        --------
+        >>> prior = GaussianPrior(mean=[2.0], cov=[[0.25]])
+        >>> rows, rewards = prior.rows(noise_sd=1.0, ridge=1e-3)
+        >>> gram = rows.T @ rows + 1e-3
+        >>> gram, rows.T @ rewards / gram[0]
+        (array([[4.]]), array([2.]))
+        """
+        sigma = check_size("noise_sd", real("noise_sd", noise_sd, above=0.0))
+        ridge = real("ridge", ridge, least=0.0)
+        lower, d = self.cholesky, self.dim
+        if not lower.diagonal().all():
+            raise InputError(
+                "a prior with a singular covariance is no finite number of observations; widen it "
+                "a little first, as prior.widen(1e-6) does"
+            )
+        # sigma^2 Sigma^-1 - ridge I = L^-T (sigma^2 I - ridge L'L) L^-1
+        inner = sigma**2 * np.eye(d) - ridge * lower.T @ lower
+        try:
+            upper = np.linalg.cholesky(inner).T
+        except np.linalg.LinAlgError:
+            widest = float(np.linalg.eigvalsh(self.cov)[-1])
+            raise InputError(
+                f"ridge is {ridge:.3g}, a prior narrower than this one in some direction; it must "
+                f"be below noise_sd^2 / (largest eigenvalue of the covariance) = "
+                f"{sigma**2 / widest:.3g}: set it so in the package, too"
+            ) from None
+        inverse = np.linalg.inv(lower)
+        return upper @ inverse, sigma**2 * np.linalg.solve(upper.T, inverse @ self.mean)
+
     def posterior(self, gram: Array, moment: Array, noise_sd: float) -> tuple[Array, Array]:
         """Mean and covariance of theta given data, eq. (4).
 

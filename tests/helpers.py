@@ -61,6 +61,11 @@ STOCHASTIC = (
     "lab/ranks",
     "lab/radii",
     "lab/band",
+    "hyper/coverage",
+    "simulation/martingale",
+    "simulation/published-values",
+    "simulation/concurrent",
+    "rivals/arm-moments",
 )
 
 

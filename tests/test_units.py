@@ -11,8 +11,9 @@ import pytest
 import bayesmeta as bm
 from bayesmeta import units
 from bayesmeta.agents.agent import Agent
+from bayesmeta.agents.decorrelated import Decorrelated
 from bayesmeta.agents.learners import Likelihood, Moments
-from bayesmeta.agents.roster import BAYESIAN, ROSTER
+from bayesmeta.agents.roster import POSTERIOR, ROSTER
 from bayesmeta.checks import InputError
 from bayesmeta.simulation.simulator import simulate_run
 from bayesmeta.statistics import TaskStatistics
@@ -38,17 +39,22 @@ def family(reward: float = 1.0, action: float = 1.0, *, ball: bool = False) -> b
     t, plain = reward / action, bm.paper_family(dim=2, horizon=12, actions=4)
     prior = bm.GaussianPrior(t * plain.prior.mean, t * (t * plain.prior.cov))
     law = replace(plain.actions, radius=0.25 * action)
-    return bm.TaskFamily(prior, bm.WholeBall(2, 0.25 * action) if ball else law, reward, 12)
+    hyper = bm.GaussianPrior(t * np.ones(2), t * (t * np.eye(2)))
+    sets = bm.WholeBall(2, 0.25 * action) if ball else law
+    return bm.TaskFamily(prior, sets, reward, 12, hyper=hyper)
 
 
 def in_units(row: Agent, t: float, action: float) -> Agent:
     """A row whose own numbers are in the units, theta being times t."""
     rule = replace(row.exploration, threshold=row.exploration.threshold / t / t)
     learner = row.learner
-    if isinstance(learner, Moments) and learner.widening is not None:
+    if isinstance(learner, (Moments, Decorrelated)) and learner.widening is not None:
         learner = replace(learner, widening=learner.widening * t * t)
+    ridge, bound = row.policy.ridge, row.policy.norm_bound
     policy = replace(
-        row.policy, ridge=row.policy.ridge * action**2, norm_bound=row.policy.norm_bound * t
+        row.policy,
+        ridge=None if ridge is None else ridge * action**2,
+        norm_bound=None if bound is None else bound * t,
     )
     warmup = None if row.warmup is None else min(row.warmup, 3)
     return replace(
@@ -60,7 +66,8 @@ def in_units(row: Agent, t: float, action: float) -> Agent:
     )
 
 
-ROWS = [row for name, row in ROSTER.items() if name not in BAYESIAN] + [
+LEFT_OUT = (*POSTERIOR, "MoM-TS_arms", "MoM-TS_arms_mean")  # the last two need arms
+ROWS = [row for name, row in ROSTER.items() if name not in LEFT_OUT] + [
     replace(ROSTER["KTS"], name="OFUL", policy=bm.agents.oful(3.0, ridge=0.01)),
     replace(ROSTER["KTS"], name="FIDS", policy=bm.agents.frequentist_ids(3.0, ridge=0.01)),
     replace(ROSTER["KTS"], name="theory", exploration=bm.agents.first_steps(4), learner=Moments()),

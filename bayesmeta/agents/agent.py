@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bayesmeta.agents.exploration import Exploration
 from bayesmeta.agents.learners import UNKNOWN, Learner, Moments, missing_parts
 from bayesmeta.agents.policies import Policy
-from bayesmeta.checks import InputError, of_type, whole
+from bayesmeta.checks import LATER, InputError, of_type, whole
 from bayesmeta.display import html_table
 from bayesmeta.environment import Setting
 from bayesmeta.kernels.codes import Rule
@@ -37,6 +37,8 @@ class Agent:
         What plays them; the agent's own policy by default.
     warmup_prior : Learner
         The prior they are played with.
+    warmup_exploration : Exploration, optional
+        When they explore; as all tasks do by default.
     note : str
         What the row is, in a few words.
 
@@ -61,6 +63,7 @@ class Agent:
     warmup_policy: Policy | None = None
     warmup_prior: Learner = UNKNOWN
     note: str = ""
+    warmup_exploration: Exploration | None = field(default=None, metadata=LATER)
 
     def __post_init__(self) -> None:
         if not self.name or "/" in self.name or self.name == ENVIRONMENT:
@@ -71,11 +74,13 @@ class Agent:
         of_type("policy", self.policy, Policy, "call a maker such as thompson()")
         made = "call a maker such as no_exploration()"
         of_type("exploration", self.exploration, Exploration, made)
+        if self.warmup_exploration is not None:
+            of_type("warmup_exploration", self.warmup_exploration, Exploration, made)
         for part in ("learner", "warmup_prior"):
             _check_learner(f"{part} of agent {self.name}", getattr(self, part))
         if self.warmup is not None:
             whole(f"warmup of agent {self.name}", self.warmup)
-        opens = self.exploration.rule in (Rule.FIRST_STEPS, Rule.UNTIL_EIGENVALUE)
+        opens = self.exploration.rule not in (Rule.NONE, Rule.RESCUE)
         if isinstance(self.learner, Moments) and not self.learner.all_steps and not opens:
             raise InputError(
                 f"agent {self.name} learns from its opening exploration but never explores then; "
@@ -96,7 +101,8 @@ class Agent:
         ]
         if self.warmup != 0:
             policy = self.policy if self.warmup_policy is None else self.warmup_policy
-            rows.append(["", f"by {policy!r} with {self.warmup_prior!r}"])
+            rule = "" if self.warmup_exploration is None else f", {self.warmup_exploration!r}"
+            rows.append(["", f"by {policy!r} with {self.warmup_prior!r}{rule}"])
         rows.append(["compared with", self.reference])
         return rows + ([["note", self.note]] if self.note else [])
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
+from dataclasses import is_dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from bayesmeta.agents.agent import Agent
-from bayesmeta.agents.exploration import Exploration
+from bayesmeta.agents.centre import Centre, CentreSums
+from bayesmeta.agents.commit import ArmMoments, ArmSums, Commit, Committed
+from bayesmeta.agents.decorrelated import Decorrelated, Decorrelations
+from bayesmeta.agents.exploration import WHOLE_TASK, Exploration
+from bayesmeta.agents.hyper import Hyper, HyperMemory
 from bayesmeta.agents.learners import (
     Draws,
     Given,
@@ -26,14 +30,27 @@ from bayesmeta.agents.learners import (
     Moments,
     Posterior,
 )
+from bayesmeta.agents.moment_mean import MomentMean
 from bayesmeta.agents.policies import Policy
 from bayesmeta.agents.told import Told
-from bayesmeta.checks import Array, InputError, array, in_sizes, of_type, own_sizes, real, whole
+from bayesmeta.checks import (
+    Array,
+    InputError,
+    array,
+    in_sizes,
+    of_type,
+    one_of,
+    own_sizes,
+    real,
+    whole,
+)
 from bayesmeta.environment import Bounds, Setting
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.moments import MomentState
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.codes import Rule, Scheme
+from bayesmeta.kernels.hyper import HyperState, HyperTold
+from bayesmeta.runner.plain import parts_of
 
 type Parts = dict[str, Any]
 
@@ -90,11 +107,11 @@ def _array(shape: list[int], data: str) -> Array:
     return values.reshape(sizes)
 
 
-def number(name: str, value: Any) -> float:
-    """A number of at least 0 that is written as one, not as text."""
+def number(name: str, value: Any, *, signed: bool = False) -> float:
+    """A number (of at least 0 unless signed) that is written as one, not as text."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputError(f"{name} is no number")
-    return real(name, value, least=0.0)
+    return real(name, value, least=-math.inf if signed else 0.0)
 
 
 def check_gram(gram: Array) -> None:
@@ -131,15 +148,17 @@ def _policy(scheme: Scheme, **numbers: Any) -> Policy:
     made = Policy(scheme, **numbers)
     whole("posterior_draws", made.posterior_draws)
     for name in ("ridge", "norm_bound", "delta"):
-        number(name, getattr(made, name))
-    for name in ("randomised", "sobol"):
+        if getattr(made, name) is not None:
+            number(name, getattr(made, name))
+    for name in ("randomised", "sobol", "centred"):
         of_type(name, getattr(made, name), bool, "")
+    one_of("level", made.level, ("step", "total"))
     return made
 
 
 def _exploration(rule: Rule, tau: int | None, threshold: float) -> Exploration:
     of_type("rule", rule, Rule, "")
-    tau = None if tau is None else whole("tau", tau)
+    tau = None if tau is None else whole("tau", tau, least=WHOLE_TASK)
     return Exploration(rule, tau, number("threshold", threshold))
 
 
@@ -171,6 +190,26 @@ def _moment_state(tasks: Array, mean: Array, scatter: Array, inverse_grams: Arra
 def _moment_memory(state: MomentState, constant: float) -> MomentMemory:
     of_type("state", state, MomentState, "")
     return MomentMemory(state, number("constant", constant))
+
+
+def _hyper_state(precision: Array, shift: Array) -> HyperState:
+    d = len(array("shift", shift, (None,)))
+    check_gram(array("precision", precision, (d, d)))
+    return HyperState(precision, shift)
+
+
+def _hyper_told(
+    variance: float, cov: Array, root: Array, centre: Array, hyper_root: Array
+) -> HyperTold:
+    d = len(array("centre", centre, (None,)))
+    for part in (cov, root, hyper_root):
+        array("a covariance or its root", part, (d, d))
+    return HyperTold(number("variance", variance), cov, root, centre, hyper_root)
+
+
+def _hyper_memory(state: HyperState, told: HyperTold) -> HyperMemory:
+    of_type("state", state, HyperState, "")
+    return HyperMemory(state, of_type("told", told, HyperTold, ""))
 
 
 def _history(gram: Array, moment: Array, next_fit: int, estimate: PriorEstimate | None) -> History:
@@ -223,15 +262,35 @@ def _parts_of_history(memory: History) -> Parts:
 
 
 def _own_fields(value: Any) -> Parts:
-    names: Iterable[str] = (
-        [field.name for field in fields(value)] if is_dataclass(value) else value._fields
-    )
-    return {name: getattr(value, name) for name in names}
+    return parts_of(value) if is_dataclass(value) else value._asdict()
 
 
-_DESCRIPTIONS = (Setting, Bounds, Given, Moments, Likelihood, Posterior)
+def _sums[T](kind: type[T]) -> Callable[..., T]:
+    """What makes a tuple of running sums again; ``saved`` compares its shapes with its learner."""
+
+    def read(**parts: Any) -> T:
+        for name in ("variance", "ridge", "logs"):
+            if name in parts:
+                number(name, parts[name])
+        for one in parts.get("lowest", ()):
+            number("lowest", one)
+        if not isinstance(parts.get("tasks", 0), np.ndarray):
+            whole("tasks", parts["tasks"])
+        return kind(**parts)
+
+    return read
+
+
+_DESCRIPTIONS = (
+    Setting, Bounds, Given, Hyper, Moments, MomentMean, Likelihood, Posterior, ArmMoments, Commit,
+    Centre, Decorrelated,
+)  # fmt: skip
+_SUMS = (ArmSums, Committed, CentreSums, Decorrelations)
 """Dataclasses that check themselves when made."""
-_TUPLES = (Agent, Told, Policy, Exploration, PriorEstimate, MomentState, MomentMemory)
+_TUPLES = (
+    Agent, Told, Policy, Exploration, PriorEstimate, MomentState, MomentMemory, HyperState,
+    HyperTold, HyperMemory, *_SUMS,
+)  # fmt: skip
 _PARTS: dict[type, Callable[[Any], Parts]] = {
     **dict.fromkeys((*_DESCRIPTIONS, *_TUPLES), _own_fields),
     GaussianPrior: _parts_of_prior,
@@ -239,7 +298,8 @@ _PARTS: dict[type, Callable[[Any], Parts]] = {
     Draws: lambda memory: dict(vars(memory)),
 }
 """What is written of an object of a class."""
-_READERS: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in _DESCRIPTIONS} | {
+_READERS: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in _DESCRIPTIONS}
+_READERS |= {kind.__name__: _sums(kind) for kind in _SUMS} | {
     "Agent": _agent,
     "Told": _told,
     "GaussianPrior": _prior,
@@ -248,6 +308,9 @@ _READERS: dict[str, Callable[..., Any]] = {kind.__name__: kind for kind in _DESC
     "PriorEstimate": _estimate,
     "MomentState": _moment_state,
     "MomentMemory": _moment_memory,
+    "HyperState": _hyper_state,
+    "HyperTold": _hyper_told,
+    "HyperMemory": _hyper_memory,
     "History": _history,
     "Draws": _draws,
     "Scheme": lambda name: Scheme[name],

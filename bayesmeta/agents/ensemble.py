@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.agents.block import Learning, Notes, play_block
+from bayesmeta.agents.block import MEAN_ALONE, Learning, Notes, play_block
+from bayesmeta.agents.hyper import Hyper
 from bayesmeta.agents.learners import Finished, Given, Moments
+from bayesmeta.agents.moment_mean import MomentMean
 from bayesmeta.agents.policies import Policy
 from bayesmeta.agents.restated import (
     Outcomes,
@@ -19,7 +21,6 @@ from bayesmeta.agents.restated import (
 from bayesmeta.checks import Array, InputError
 from bayesmeta.environment import Task
 from bayesmeta.estimators.estimate import PriorEstimate
-from bayesmeta.estimators.moments import MomentState
 from bayesmeta.kernels import play
 from bayesmeta.kernels.pcg import draw_normals
 from bayesmeta.kernels.tuples import SETTINGS, TOTALS, Agents, Belief, State, Sums
@@ -32,8 +33,12 @@ LONGEST = 64
 """Tasks of a block, at most."""
 
 
+IN_KERNEL = (Moments, MomentMean, Hyper)
+"""Learners whose memory the kernel keeps, so that blocks of tasks go by without them."""
+
+
 class Learned(NamedTuple):
-    """Priors that an agent came to by moments within a block, after that of its first task."""
+    """Priors that an agent came to within a block, after that of its first task."""
 
     mean: Array
     cov: Array
@@ -82,16 +87,14 @@ class Ensemble:
         )
         for i, player in enumerate(players):
             self._share(i, player)
-        self._learning, self._notes = Learning.of(count, d), Notes.of(block, count, d)
+        self._learning, self._notes = Learning.of(block, count, d), Notes.of(block, count, d)
         for i, player in enumerate(players):
             self._share_memory(i, player)
 
     def _share(self, i: int, player: Player) -> None:
         """Lay out a player's numbers, and let it keep its state in the arrays of the kernel."""
         agents, variance = self._agents, player._state.belief.variance
-        numbers = {**player._plan._asdict(), "keep": player._keep, "variance": variance}
-        for name, value in numbers.items():
-            agents.settings[name][i] = value
+        agents.settings["keep"][i], agents.settings["variance"][i] = player._keep, variance
         player._adopt(
             State(
                 Belief(agents.mean[i], agents.root[i], variance),
@@ -101,29 +104,44 @@ class Ensemble:
         )
 
     def _share_memory(self, i: int, player: Player) -> None:
-        """Note how a player learns; what it learns by moments is kept in the kernel's arrays."""
+        """Note how a player learns; what the kernel can learn is kept in its arrays."""
         learner, learning, setting = player.agent.learner, self._learning, player.setting
         learning.all_steps[i] = learner.all_steps
         learning.reach[i] = player._reach.square
         # in units of their own, players take one task at a time, and learn by themselves
-        learning.observes[i] = type(learner) is Moments and self._units is None
-        if learning.observes[i]:
-            learning.constant[i] = player._memory.constant
+        learning.observes[i] = type(learner) in IN_KERNEL and self._units is None
+        if not learning.observes[i]:
+            return
+        memory: Any = player._memory
+        states: tuple[Any, ...] = learning.states
+        if type(learner) is Hyper:
+            learning.use[i], states = learner.code, learning.hyper_states
+            for values, own in zip(learning.hyper_told, memory.told, strict=True):
+                values[i] = own
+        elif type(learner) is MomentMean:
+            learning.use[i], prior = MEAN_ALONE, learner.known(setting)
+            learning.hyper_told.cov[i] = prior.cov
+            learning.hyper_told.root[i] = prior.cholesky.T
+        else:
+            learning.constant[i] = memory.constant
             learning.floor[i] = setting.bounds.prior_min
             learning.variance[i] = setting.noise_sd**2
-            shared = MomentState(*(values[i] for values in learning.states))
-            for values, own in zip(shared, player._memory.state, strict=True):
-                values[:] = own
-            player._memory = player._memory._replace(state=shared)
+        shared = type(memory.state)(*(values[i] for values in states))
+        for values, own in zip(shared, memory.state, strict=True):
+            values[:] = own
+        player._memory = memory._replace(state=shared)
 
     def play(self, task: Task) -> Outcomes:
         """Play a task that every player has started."""
         self._draw(1)
         agents = self._agents
         play.play_all(agents, task_inside(self._units, task), True)
-        for player, numbers in zip(self._players, agents.totals.tolist(), strict=True):
+        for i, (player, numbers) in enumerate(
+            zip(self._players, agents.totals.tolist(), strict=True)
+        ):
             _, _, opening, energy, opening_energy = numbers
-            player._finish(player.setting.horizon, energy, opening, opening_energy)
+            trace = agents.taken[i], agents.rewards[i]
+            player._finish(player.setting.horizon, energy, opening, opening_energy, trace)
         totals = agents.totals
         done = Outcomes(
             totals["regret"], totals["explored"], agents.chosen, agents.taken, agents.rewards
@@ -141,11 +159,12 @@ class Ensemble:
         theta, noise, actions, radius, best = tasks
         block = Task(theta[here], noise[here], actions[here], radius, best[here])
         learning.mean[:], learning.root[:] = self._agents.mean, self._agents.root
-        learning.estimates[:] = [player._by_moments for player in players]
+        learning.estimates[:] = [player._in_kernel for player in players]
         learned = [self._learned(i, count) for i in range(len(players))]
         self._draw(count)
         starts = self._agents.settings["start"].copy()
-        play_block(self._agents, task_inside(self._units, block), learning, notes)
+        traced = any(player._traced for player in players)
+        play_block(self._agents, task_inside(self._units, block), learning, notes, traced)
         self._agents.settings["start"] = starts
         for i, player in enumerate(players):
             self._finish(i, player, count)
@@ -158,6 +177,10 @@ class Ensemble:
         if count == 1 or not self._learning.estimates[i]:
             return None
         notes, here = self._notes, slice(1, count)
+        player = self._players[i]
+        if type(player.agent.learner) is Hyper:
+            drawn = player.agent.learner.normals(player._learner_rng, count - 1, player.setting.dim)
+            self._learning.normals[here, i] = drawn
         return Learned(
             mean=notes.mean[here, i],
             cov=notes.cov[here, i],
@@ -178,6 +201,9 @@ class Ensemble:
         found = zip(*(part[:count, i] for part in notes[-4:]), strict=True)
         for gram, moment, steps, energy in found:
             finished = Finished(gram, moment, int(steps), float(energy))
+            if player._traced:  # such a player plays one task at a time
+                trace = self._agents.taken[i], self._agents.rewards[i]
+                finished = finished._replace(trace=trace)
             player._observe(finished_outside(self._units, finished))
 
     def _draw(self, count: int) -> None:
@@ -185,6 +211,8 @@ class Ensemble:
         for i, player in enumerate(self._players):
             if player._policy is not self._policies[i]:
                 self._settle(i, player._policy)
+            for name, value in player._plan._asdict().items():
+                self._agents.settings[name][i] = value
         for player, own in zip(self._players, self._own, strict=True):
             draw_normals(player._rng, own[: count * (len(own) // self._block)])
 
@@ -193,7 +221,7 @@ class Ensemble:
         setting = self._players[agent].setting
         self._policies[agent] = policy
         settings = self._agents.settings
-        choosing = policy.choosing(range(setting.horizon), setting.dim)
+        choosing = policy.choosing(range(setting.horizon), setting.dim, setting)
         choosing = choosing_inside(self._units, choosing)
         self._agents.quantiles[agent] = choosing.quantiles
         for name in choosing._fields:

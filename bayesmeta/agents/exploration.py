@@ -1,4 +1,4 @@
-"""When a task explores: chooses its action uniformly from the set on offer."""
+"""When a task explores: chooses its action uniformly from the set on offer, or each once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from bayesmeta.kernels.codes import Rule
 from bayesmeta.kernels.tuples import Plan
 from bayesmeta.theory.constants import exploration_length
 
+WHOLE_TASK = -1
+
 
 @dataclass(frozen=True, repr=False)
 class Exploration:
@@ -21,7 +23,7 @@ class Exploration:
     rule : Rule
         Which rule.
     tau : int or None
-        Steps of ``first_steps``; None is the tau of eq. (8).
+        Steps of ``first_steps``; None is the tau of eq. (8), ``WHOLE_TASK`` (-1) every step.
     threshold : float
         Of ``until_eigenvalue``.
 
@@ -51,6 +53,8 @@ class Exploration:
             tau = exploration_length(
                 setting.dim, setting.tasks, setting.horizon, bounds.radius, bounds.action_min
             )
+        if tau == WHOLE_TASK:
+            tau = setting.horizon
         if tau > setting.horizon:
             source = " of eq. (8)" if self.tau is None else ""
             raise InputError(
@@ -58,6 +62,14 @@ class Exploration:
                 "the horizon, or use a smaller fixed tau or the eigenvalue rule"
             )
         return Plan(int(self.rule), tau, self.threshold, setting.horizon)
+
+    def check_actions(self, count: int | None) -> None:
+        """Refuse the whole ball where finitely many actions are needed."""
+        if count is None and self.rule is Rule.EACH_ACTION:
+            raise InputError(
+                "each_action_once takes finitely many actions and cannot be given the whole ball; "
+                "use another exploration rule, or draw a finite set"
+            )
 
 
 def no_exploration() -> Exploration:
@@ -87,6 +99,17 @@ def first_steps(tau: int) -> Exploration:
     return Exploration(Rule.FIRST_STEPS, whole("tau", tau))
 
 
+def every_step() -> Exploration:
+    """Explore in every step: a task for learning alone.
+
+    Examples
+    --------
+    >>> bm.agents.every_step().plan(bm.paper_family(horizon=30).setting(tasks=2)).tau
+    30
+    """
+    return Exploration(Rule.FIRST_STEPS, WHOLE_TASK)
+
+
 def theoretical_steps() -> Exploration:
     """Explore for the tau of eq. (8), settled when the tasks are known.
 
@@ -113,6 +136,17 @@ def until_eigenvalue(threshold: float) -> Exploration:
     0.03
     """
     return Exploration(Rule.UNTIL_EIGENVALUE, threshold=real("threshold", threshold, above=0.0))
+
+
+def each_action_once() -> Exploration:
+    """Take action k in step k, for as many steps as there are actions: MetaTS and AdaTS with arms.
+
+    Examples
+    --------
+    >>> bm.agents.each_action_once().rule.name
+    'EACH_ACTION'
+    """
+    return Exploration(Rule.EACH_ACTION)
 
 
 def rescue() -> Exploration:

@@ -36,6 +36,9 @@ class Finished(NamedTuple):
         How many steps.
     energy : float
         x'x.
+    trace : tuple of arrays, optional
+        Every action and reward in order, (steps, d) and (steps,), for a learner that has a true
+        attribute ``needs_steps``.
 
     Examples
     --------
@@ -47,6 +50,7 @@ class Finished(NamedTuple):
     moment: Array
     steps: int
     energy: float
+    trace: tuple[Array, Array] | None = None
 
 
 class Learner(Protocol):
@@ -80,16 +84,46 @@ def missing_parts(learner: object) -> list[str]:
     ]
 
 
+def told_truth(setting: Setting) -> GaussianPrior:
+    """The true prior, for an agent that knows part of it."""
+    if setting.truth is None:
+        raise InputError(
+            "this agent knows part of the true prior, so the setting must carry it: "
+            "give truth=GaussianPrior(...), or use an agent that learns"
+        )
+    return setting.truth
+
+
+def told_hyper(setting: Setting) -> GaussianPrior:
+    """The hyper-prior, for an agent that is told one."""
+    if setting.hyper is None:
+        raise InputError(
+            "this agent is told a hyper-prior of mu_*, which the setting lacks: give "
+            "hyper=GaussianPrior(m_q, S_q) to the setting or the family, or use an agent that "
+            "needs none"
+        )
+    return setting.hyper
+
+
+def told_cov(setting: Setting, which: str) -> Array:
+    """The covariance an agent starts from: "known", "bound" or "marginal", see ``Given``."""
+    if which == "bound":
+        return setting.bounds.prior_max * np.eye(setting.dim)
+    cov = told_truth(setting).cov
+    return cov + told_hyper(setting).cov if which == "marginal" else cov
+
+
 @dataclass(frozen=True)
 class Given:
     """A prior fixed from the start: no learning.
 
     Parameters
     ----------
-    mean : {"known", "zero"}
-        mu_*, or 0.
-    cov : {"known", "bound"}
-        Sigma_*, or lambda_max I, its upper bound of Assumption 2.
+    mean : {"known", "zero", "hyper"}
+        mu_*, 0, or the mean of the hyper-prior.
+    cov : {"known", "bound", "marginal"}
+        Sigma_*; lambda_max I, its upper bound of Assumption 2; or Sigma_* + S_q, the covariance of
+        theta under the hyper-prior.
     scale : float
         Multiplies the covariance.
 
@@ -105,8 +139,8 @@ class Given:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        one_of("mean", self.mean, ("known", "zero"))
-        one_of("cov", self.cov, ("known", "bound"))
+        one_of("mean", self.mean, ("known", "zero", "hyper"))
+        one_of("cov", self.cov, ("known", "bound", "marginal"))
         real("scale", self.scale, least=0.0)
 
     @property
@@ -114,17 +148,12 @@ class Given:
         return False
 
     def start(self, setting: Setting) -> PriorEstimate:
-        d, truth = setting.dim, setting.truth
-        if truth is None and "known" in (self.mean, self.cov):
-            raise InputError(
-                "this agent knows part of the true prior, so the setting must carry it: "
-                "give truth=GaussianPrior(...), or use an agent that learns"
-            )
-        mean = truth.mean if truth is not None and self.mean == "known" else np.zeros(d)
-        if truth is not None and self.cov == "known":
-            cov = truth.cov
-        else:
-            cov = setting.bounds.prior_max * np.eye(d)
+        mean = np.zeros(setting.dim)
+        if self.mean == "known":
+            mean = told_truth(setting).mean
+        elif self.mean == "hyper":
+            mean = told_hyper(setting).mean
+        cov = told_cov(setting, self.cov)
         return PriorEstimate(GaussianPrior(mean, self.scale * cov), Status.GIVEN)
 
     def observe(self, memory: PriorEstimate, task: Finished) -> PriorEstimate:

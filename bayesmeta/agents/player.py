@@ -9,8 +9,11 @@ import numpy as np
 
 from bayesmeta.agents import saved
 from bayesmeta.agents.agent import Agent, check_draws
+from bayesmeta.agents.commit import Commit
 from bayesmeta.agents.ensemble import Ensemble
+from bayesmeta.agents.hyper import Hyper
 from bayesmeta.agents.learners import MANY, Finished, Moments, lasts
+from bayesmeta.agents.moment_mean import MomentMean
 from bayesmeta.agents.restated import (
     Outcome,
     Reach,
@@ -25,7 +28,7 @@ from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.kernels import choose, play
 from bayesmeta.kernels.codes import Rule
 from bayesmeta.kernels.linalg import update_posterior
-from bayesmeta.kernels.tuples import Belief, State, Sums, work_space
+from bayesmeta.kernels.tuples import Belief, Plan, State, Sums, work_space
 from bayesmeta.streams import stream
 
 
@@ -74,8 +77,12 @@ class Player:
         check_draws(agent, setting)
         self.tasks_seen = 0
         self._units, self._reach = setting.units, Reach.of(setting)
-        self._plan = plan_inside(self._units, agent.exploration.plan(setting))
-        self._keep = agent.learner.all_steps or agent.exploration.rule is Rule.RESCUE
+        first = agent.warmup_exploration or agent.exploration
+        self._plans = [
+            plan_inside(self._units, rule.plan(setting)) for rule in (agent.exploration, first)
+        ]
+        self._traced = bool(getattr(agent.learner, "needs_steps", False))
+        self._keep = agent.learner.all_steps or Rule.RESCUE in (agent.exploration.rule, first.rule)
         self._warmup = agent.warmup_tasks(setting)
         self._rng = stream(random_seed, agent.name)
         self._learner_rng = stream(random_seed, agent.name + "/learner")
@@ -98,6 +105,7 @@ class Player:
         self._energy = self._opening_energy = 0.0
         self._opening = True
         self._action: Array | None = None
+        self._told: list[tuple[Array, float]] = []
 
     @property
     def estimate(self) -> PriorEstimate:
@@ -124,7 +132,7 @@ class Player:
             "return PriorEstimate(prior, Status.OK)",
         )
         if not policy.uses_prior:
-            estimate = estimate._replace(prior=policy.own_prior(setting))
+            estimate = estimate._replace(prior=policy.own_prior(setting, estimate.prior.mean))
         if estimate.prior.dim != setting.dim:
             raise InputError(
                 f"the learner of agent {agent.name} gave a prior of dimension "
@@ -155,6 +163,9 @@ class Player:
         d = self.setting.dim
         if actions is None:
             self._policy.check_actions(None)
+            for rule in (self.agent.exploration, self.agent.warmup_exploration):
+                if rule is not None:
+                    rule.check_actions(None)
             if self.setting.ball is None:
                 raise InputError(
                     "ask needs the actions on offer; without them the whole ball is on offer, and "
@@ -169,12 +180,13 @@ class Player:
         belief, step = self._state.belief, self._step
         draws = self._rng.standard_normal((1, self._normals()))
         work = work_space(d, 0 if actions is None else len(actions))
+        gram, count = self._state.sums.gram, 0 if actions is None else len(actions)
         exploring = play.explores(
-            self._plan, step, self._opening, self._state.sums.gram, belief.variance, work.square
+            self._plan, step, self._opening, gram, belief.variance, count, work.square
         )
         if not exploring:
             self._close_opening()
-        choosing, units = self._policy.choosing([step], d), self._units
+        choosing, units = self._policy.choosing([step], d, self.setting), self._units
         choosing = choosing_inside(units, choosing)
         if actions is None:
             radius = self.setting.ball if units is None else units.inside(self.setting.ball, 0, 1)
@@ -184,7 +196,8 @@ class Player:
         if units is not None:
             actions = units.inside(actions, 0, 1)
         if exploring:
-            k = choose.explore(draws, 0, len(actions))
+            each = self._plan.rule == Rule.EACH_ACTION
+            k = step if each else choose.explore(draws, 0, len(actions))
         else:
             offered = np.array(actions.T, order="C")[None]
             k = choose.choose(choosing, belief, offered, draws, 0, work)
@@ -204,6 +217,8 @@ class Player:
         mean, root, variance = self._state.belief
         work = work_space(self.setting.dim, 0)
         update_posterior(mean, root, self._action, reward, variance, work.left, work.gain)
+        if self._traced:
+            self._told.append((self._action, reward))
         self._energy += reward * reward
         self._step += 1
         self._action = None
@@ -218,7 +233,11 @@ class Player:
         self._rng.standard_normal(rest * self._normals())
         play.mirror(self._state.sums.gram)
         play.mirror(self._state.opening.gram)
-        self._finish(self._step, self._energy, self._opening_steps, self._opening_energy)
+        trace = (
+            np.array([action for action, _ in self._told]).reshape(-1, self.setting.dim),
+            np.array([reward for _, reward in self._told]),
+        )
+        self._finish(self._step, self._energy, self._opening_steps, self._opening_energy, trace)
         self._clear()
 
     def play(self, task: Task) -> Outcome:
@@ -254,11 +273,25 @@ class Player:
             values.gram[:], values.moment[:] = own
         self._state = shared
 
-    def _finish(self, steps: int, energy: float, opening: int, opening_energy: float) -> None:
+    @property
+    def _plan(self) -> Plan:
+        """When the task under way, or else the next one, explores."""
+        return self._plans[self.tasks_seen < self._warmup]
+
+    def _finish(
+        self,
+        steps: int,
+        energy: float,
+        opening: int,
+        opening_energy: float,
+        trace: tuple[Array, Array],
+    ) -> None:
         if self.agent.learner.all_steps:
             finished = Finished(*self._state.sums, steps, energy)
         else:
             finished = Finished(*self._state.opening, opening, opening_energy)
+        if self._traced:
+            finished = finished._replace(trace=trace)
         self._observe(finished_outside(self._units, finished))
         self._in_task = False
 
@@ -267,23 +300,28 @@ class Player:
         self.tasks_seen += 1
 
     def _lasting(self) -> int:
-        """For how many tasks, that under way included, its prior stays or follows by moments."""
+        """For how many tasks, that under way included, its prior stays or follows in the kernel."""
         agent = self.agent
         if self._units is not None:
             return 1
         if self.tasks_seen < self._warmup:
             lasting = lasts(agent.warmup_prior, self._warmup_memory)
             return min(lasting, self._warmup - self.tasks_seen)
-        if self._by_moments:
+        if self._in_kernel:
+            return MANY
+        if type(agent.learner) is Commit and agent.learner.settled(self._memory):
             return MANY
         return lasts(agent.learner, self._memory)
 
     @property
-    def _by_moments(self) -> bool:
-        """Whether the prior of the task under way, and of those to come, is that of moments."""
-        learns = type(self.agent.learner) is Moments and self._policy.uses_prior
-        past = self.tasks_seen >= self._warmup
-        return learns and past and self._memory.state.tasks[0] >= 2
+    def _in_kernel(self) -> bool:
+        """Whether the prior of the task under way, and of those to come, is one that the kernel
+        learns: by moments of two tasks at least, or with a hyper-prior."""
+        if self.tasks_seen < self._warmup or not self._policy.uses_prior:
+            return False
+        if type(self.agent.learner) in (Moments, MomentMean):
+            return bool(self._memory.state.tasks[0] >= 2)
+        return type(self.agent.learner) is Hyper
 
     def _require_task(self, call: str) -> None:
         if not self._in_task:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bayesmeta.agents.policies import Policy
+from bayesmeta.agents.policies import AHEAD, Policy
 from bayesmeta.checks import Array
 from bayesmeta.environment import Task
 from bayesmeta.gaussian import GaussianPrior
@@ -52,7 +52,8 @@ def play(
         taken = np.array(played).reshape(t, d)
         gram, moment = taken.T @ taken, taken.T @ rewards[:t]
         mean, cov = prior.trusted_posterior(gram, moment, noise_sd)
-        exploring = explores(plan, t, horizon, explored == t, gram, noise_sd)
+        count = task.actions.shape[-1]
+        exploring = explores(plan, t, horizon, explored == t, gram, noise_sd, count)
         explored += exploring
         if not exploring:
             opening = min(opening, t)
@@ -64,7 +65,7 @@ def play(
         else:
             actions = task.actions[min(t, len(task.actions) - 1)].T
             if exploring:
-                k = int(uniform * len(actions))
+                k = t if plan.rule == Rule.EACH_ACTION else int(uniform * len(actions))
             else:
                 k = choose(policy, t, mean, cov, actions, draws[t], uniform, noise_sd)
             action = actions[k]
@@ -81,9 +82,11 @@ def play(
 
 
 def explores(
-    plan: Plan, t: int, horizon: int, all_so_far: bool, gram: Array, noise_sd: float
+    plan: Plan, t: int, horizon: int, all_so_far: bool, gram: Array, noise_sd: float, count: int
 ) -> bool:
     """Whether step t (from 0) explores; ``all_so_far`` says that every step before it did."""
+    if plan.rule == Rule.EACH_ACTION:
+        return t < count
     d = len(gram)
     lowest = float(np.linalg.eigvalsh(gram)[0])
     if plan.rule == Rule.FIRST_STEPS:
@@ -145,7 +148,7 @@ def choose(
     """The index of the action a policy takes, given the posterior."""
     d = len(mean)
     vectors = 1 if policy.sobol else policy.posterior_draws
-    normals = draws[: vectors * d].reshape(-1, d)
+    normals = draws[: len(draws) // d * d if policy.scheme in AHEAD else vectors * d].reshape(-1, d)
     if policy.sobol:
         normals = shifted_normals(policy.points(d), normals[0])
     widths = np.sqrt(np.einsum("ki,ij,kj->k", actions, cov, actions).clip(min=0))
@@ -159,6 +162,9 @@ def choose(
     if policy.scheme is Scheme.V_IDS:
         samples = mean + normals @ root(cov).T
         return v_ids(actions, samples, uniform)
+    if policy.scheme in AHEAD:
+        return look_ahead(policy.scheme, mean, cov, actions, draws, noise_sd)
+    assert policy.ridge is not None and policy.norm_bound is not None and policy.delta is not None
     # frequentist: Sigma_t = sigma^2 V^-1, so the norm of V^-1 is widths / sigma
     _, logdet = np.linalg.slogdet(noise_sd**2 / policy.ridge * np.linalg.inv(cov))
     root_beta = noise_sd * np.sqrt(max(logdet, 0.0) + 2 * np.log(1 / policy.delta))
@@ -171,6 +177,21 @@ def choose(
     if policy.randomised:
         return two_point(gap, information, uniform)
     return best_single(gap, information)
+
+
+def look_ahead(
+    scheme: Scheme, mean: Array, cov: Array, actions: Array, draws: Array, noise_sd: float
+) -> int:
+    """The knowledge gradient and 2-RHC: every action is tried with every reward drawn for it."""
+    values = np.zeros(len(actions))
+    for k, action in enumerate(actions):
+        sd = np.sqrt(action @ cov @ action + noise_sd**2)
+        for z in draws:
+            after = mean + cov @ action * z / sd
+            values[k] += (actions @ after).max()
+            if scheme is Scheme.TWO_STEPS:
+                values[k] += action @ mean + sd * z
+    return int(np.argmax(values))
 
 
 def shifted_normals(points: Array, shift: Array) -> Array:

@@ -150,11 +150,15 @@ def task_inside(units: Units | None, task: Task) -> Task:
 def finished_outside(units: Units | None, task: Finished) -> Finished:
     if units is None:
         return task
+    trace = None
+    if task.trace is not None:
+        trace = units.outside(task.trace[0], 0, 1), units.outside(task.trace[1], 1, 0)
     return Finished(
         gram=units.outside(task.gram, 0, 2),
         moment=units.outside(task.moment, 1, 1),
         steps=task.steps,
         energy=float(units.outside(task.energy, 2, 0)),
+        trace=trace,
     )
 
 

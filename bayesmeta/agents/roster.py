@@ -16,7 +16,8 @@ from bayesmeta.agents.learners import (
     Moments,
     Posterior,
 )
-from bayesmeta.agents.policies import Policy, bayes_ucb, greedy, thompson, v_ids
+from bayesmeta.agents.policies import Policy, bayes_ucb, frequentist_ids, greedy, thompson, v_ids
+from bayesmeta.agents.rivals import RIVALS
 from bayesmeta.checks import InputError, of_type, one_of
 
 
@@ -110,22 +111,56 @@ def _ours(oracle: Agent, everything: Agent) -> list[Agent]:
             note="ours: plays with the posterior predictive distribution of theta",
         ),
         replace(everything, name="All-MTS_w10", warmup=10, note="All-MTS after ten tasks, not d^3"),
+        *_better(likelihood, posterior),
         _known("KGreedy", greedy(), "knows the prior, never explores"),
         _known("KUCB", bayes_ucb(), "knows the prior, Bayes-UCB"),
         *scaled,
     ]
 
 
+def _better(*learned: Agent) -> list[Agent]:
+    """REML and the posterior with policies that need less regret than Thompson sampling, and
+    Algorithm 2 with the frequentist IDS that the theory has in its first N_0 tasks."""
+    names = {"UCB": bayes_ucb(), "Greedy": greedy(), "IDS": v_ids()}
+    rows = [
+        replace(
+            row,
+            name=f"{row.name.removesuffix('TS')}{name}",
+            policy=policy,
+            reference=f"K{name}",
+            note=f"ours: {row.name} with {name} inside a task",
+        )
+        for row in learned
+        for name, policy in names.items()
+    ]
+    algorithm2 = [
+        replace(
+            row,
+            name=f"MQB-{row.name.removeprefix('Th-M').removesuffix('_tau')}",
+            warmup_policy=frequentist_ids(None, delta=None, ridge=None),
+            note="Algorithm 2 as printed: frequentist IDS in the first N_0 tasks",
+        )
+        for suffix, policy in (("TS", thompson()), ("IDS", v_ids()))
+        for row in _paper(suffix, policy)
+        if row.name.startswith("Th-")
+    ]
+    return [*rows, *algorithm2]
+
+
 _PAPER = {row.name: row for row in [*_paper("TS", thompson()), *_paper("IDS", v_ids())]}
-ROSTER: dict[str, Agent] = _PAPER | {
-    row.name: row for row in _ours(_PAPER["KTS"], _PAPER["All-MTS"])
-}
+ROSTER: dict[str, Agent] = (
+    _PAPER
+    | {row.name: row for row in _ours(_PAPER["KTS"], _PAPER["All-MTS"])}
+    | {name: rival.row for name, rival in RIVALS.items()}
+)
 """Every row by name."""
 
 OURS = ("REML-TS", "ML-TS")
 """Rows drawn beside the paper's."""
 BAYESIAN = ("HB-TS", "HB-mean-TS")
 """Rows that learn a posterior: slow, so Figure 1 takes them from a recorded study."""
+POSTERIOR = (*BAYESIAN, "HB-UCB", "HB-Greedy", "HB-IDS")
+"""All rows that learn a posterior."""
 FIGURE_1 = ("KTS", "KMTS", "UKTS", "Th-MTS_tau", "All-MTS_tau", "All-MTS")
 """The rows the paper draws."""
 

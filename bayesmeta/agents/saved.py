@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesmeta.agents.centre import CentreSums
+from bayesmeta.agents.commit import ArmSums, Committed
+from bayesmeta.agents.decorrelated import Decorrelations
 from bayesmeta.agents.encoding import Parts, check_gram, decode, encode, number
+from bayesmeta.agents.hyper import HyperMemory
 from bayesmeta.agents.learners import Draws, History, MomentMemory
 from bayesmeta.checks import InputError, array, of_type, whole
 from bayesmeta.estimators.estimate import PriorEstimate
@@ -46,7 +50,7 @@ def write(player: Any, path: Path | str) -> None:
     if player._estimate is None:  # nothing has been written there
         values = [np.zeros_like(value) for value in values]
     parts = {"agent": player.agent, "setting": player.setting, "arrays": values}
-    parts |= {name: getattr(player, name) for name in _NAMES}
+    parts |= {name: getattr(player, name) for name in _names(player)}
     parts |= {name: getattr(player, name).bit_generator.state for name in _STREAMS}
     content = {"title": _TITLE, "format": FORMAT} | {k: encode(v) for k, v in parts.items()}
     text = json.dumps(content, allow_nan=False, indent=1)
@@ -83,11 +87,9 @@ def _no_number(text: str) -> float:
 
 def _made(kind: type[Any], parts: Parts) -> Any:
     """A player of these parts, each checked."""
-    wanted = {"agent", "setting", "arrays", *_NAMES, *_STREAMS}
-    if set(parts) != wanted:
-        name = min(wanted ^ set(parts))
-        raise InputError(f"{name!r:.40} is {'missing' if name in wanted else 'unknown'}")
+    _check_names(parts, {"agent", "setting", "arrays", *_NAMES, *_STREAMS}, "_told")
     player = kind(parts["agent"], parts["setting"])
+    _check_names(parts, {"agent", "setting", "arrays", *_names(player), *_STREAMS})
     for values, found in zip(_arrays(player), parts["arrays"], strict=True):
         values[:] = array("state", found, values.shape)
     belief, *sums = player._state
@@ -101,8 +103,30 @@ def _made(kind: type[Any], parts: Parts) -> Any:
         if _likeness(parts[name]) != _likeness(getattr(player, name)):
             raise InputError("its memory is not one of its learner")
     _check_progress(player, parts)
-    player.__dict__.update({name: parts[name] for name in _NAMES})
+    player.__dict__.update({name: parts[name] for name in _names(player)})
+    if player._traced:
+        d = player.setting.dim
+        steps = [
+            (array("action", a, (d,)), float(number("reward", x, signed=True)))
+            for a, x in parts["_told"]
+        ]
+        if len(steps) != player._step:
+            raise InputError("its steps are not as many as it says")
+        player._told = steps
     return player
+
+
+def _names(player: Any) -> tuple[str, ...]:
+    """What a player remembers; with every step of its task where its learner needs them."""
+    return (*_NAMES, "_told") if player._traced else _NAMES
+
+
+def _check_names(parts: Parts, wanted: set[str], perhaps: str = "") -> None:
+    """Refuse parts that are missing or unknown."""
+    wrong = (wanted ^ set(parts)) - {perhaps}
+    if wrong:
+        name = min(wrong)
+        raise InputError(f"{name!r:.40} is {'missing' if name in wanted else 'unknown'}")
 
 
 def _arrays(player: Any) -> list[Any]:
@@ -120,6 +144,14 @@ def _likeness(memory: Any) -> tuple[Any, ...]:
         return kind, memory.prior.dim
     if isinstance(memory, MomentMemory):
         return kind, memory.state.mean.shape, memory.constant
+    if isinstance(memory, Committed):
+        return kind, _likeness(memory.memory)
+    if isinstance(memory, Decorrelations):
+        return kind, memory.state.mean.shape, memory.logs
+    if isinstance(memory, (ArmSums, CentreSums)):
+        return kind, memory[-1], *(np.shape(part) for part in memory[:-1])
+    if isinstance(memory, HyperMemory):
+        return kind, memory.told.variance, *(part.tobytes() for part in memory.told[1:])
     if isinstance(memory, History):
         return kind, memory.moment.shape[1]
     return (kind, memory.history.moment.shape[1]) if isinstance(memory, Draws) else (kind,)

@@ -15,6 +15,7 @@ import numpy as np
 
 from bayesmeta.kernels.codes import Scheme
 from bayesmeta.kernels.jit import inlined, kernel
+from bayesmeta.kernels.lookahead import look_ahead
 from bayesmeta.kernels.points import shifted_normals
 
 
@@ -314,4 +315,8 @@ def choose(choosing, belief, actions, draws, step, work):
         return optimistic(belief, actions, row, width, work.scores)
     if choosing.scheme == Scheme.V_IDS:
         return v_ids(choosing.points, belief, actions, row, draws, step, work)
+    if choosing.scheme in (Scheme.KNOWLEDGE_GRADIENT, Scheme.TWO_STEPS):
+        best_action(actions, row, belief.mean, work.scores)
+        rewarded = choosing.scheme == Scheme.TWO_STEPS
+        return look_ahead(belief, actions, row, draws, step, rewarded, work.scores)
     return frequentist_ids(choosing, belief, actions, row, uniform(draws, step), work.scores)

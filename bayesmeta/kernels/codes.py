@@ -18,6 +18,17 @@ class Scheme(IntEnum):
     OFUL = 3
     V_IDS = 4
     FREQUENTIST_IDS = 5
+    KNOWLEDGE_GRADIENT = 6
+    TWO_STEPS = 7
+
+
+class Use(IntEnum):
+    """What becomes of the hyper-posterior N(m, C) of mu (``hyper.task_prior``): the prior of a task
+    is N(m, S), N(draw from it, S) or N(m, S + C)."""
+
+    MEAN = 0
+    DRAW = 1
+    MARGINAL = 2
 
 
 class Rule(IntEnum):
@@ -27,3 +38,4 @@ class Rule(IntEnum):
     FIRST_STEPS = 1
     UNTIL_EIGENVALUE = 2
     RESCUE = 3
+    EACH_ACTION = 4

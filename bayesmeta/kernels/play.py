@@ -34,12 +34,16 @@ from bayesmeta.kernels.tuples import Belief, Choosing, Plan, work_space
 
 
 @kernel
-def explores(plan, step, started, gram, variance, square):
-    """Whether step ``step`` (from 0) explores; ``started`` says that all steps so far did.
+def explores(plan, step, started, gram, variance, count, square):
+    """Whether step ``step`` (from 0) explores; ``started`` says that all steps so far did, and
+    ``count`` is the number of actions on offer.
 
     The eigenvalue rule explores until the first time lambda_min(V / sigma^2) >= threshold and
-    never again; the rescue explores in the last d steps while the gram is singular.
+    never again; the rescue explores in the last d steps while the gram is singular; each action is
+    taken once in as many steps as there are actions.
     """
+    if plan.rule == Rule.EACH_ACTION:
+        return step < count
     if plan.rule == Rule.FIRST_STEPS:
         return step < plan.tau
     if plan.rule == Rule.UNTIL_EIGENVALUE:
@@ -180,7 +184,7 @@ def _alone(agents, agent, group, base, lane, task, step, started, picked, belief
     exploring = False
     if own.rule == Rule.RESCUE or (started and own.rule != Rule.NONE):
         _matrix_of(group, base, gram_slot(d), lane, gram)
-        exploring = explores(plan, step, started, gram, own.variance, work.square)
+        exploring = explores(plan, step, started, gram, own.variance, count, work.square)
     if exploring:
         totals.explored += 1
     elif started:
@@ -210,7 +214,7 @@ def _alone(agents, agent, group, base, lane, task, step, started, picked, belief
             )
             picked[agent] = choose(choosing, held, task.actions, draws, step, work)
     elif exploring:
-        picked[agent] = explore(draws, step, count)
+        picked[agent] = step if own.rule == Rule.EACH_ACTION else explore(draws, step, count)
     return started and exploring
 
 

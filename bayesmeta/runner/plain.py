@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesmeta.checks import LATER
+
 
 def without_nan(value: Any) -> Any:
     """Plain data as JSON knows it: numbers that are not finite become null, tuples lists."""
@@ -27,6 +29,17 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{value!r} is not plain data")
 
 
+def parts_of(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, without those that came later and are at their default."""
+    found = {field: getattr(value, field.name) for field in fields(value)}
+    return {
+        field.name: inner
+        for field, inner in found.items()
+        if not (field.metadata == LATER and type(inner) is type(field.default))
+        or inner != field.default
+    }
+
+
 def describe(value: object) -> Any:
     """Frozen descriptions (dataclasses, arrays, functions, containers of them) as plain data.
 
@@ -36,7 +49,7 @@ def describe(value: object) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: describe(getattr(value, field.name)) for field in fields(value)}
+        parts = {name: describe(inner) for name, inner in parts_of(value).items()}
         return {"type": _type(value)} | parts
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()

@@ -7,6 +7,8 @@ from bayesmeta.lazy import exports
 __getattr__, __dir__, __all__ = exports(
     "bayesmeta.simulation",
     {
+        "concurrent": ("play_concurrent",),
+        "metadata": ("play_with_metadata",),
         "played": ("statistics_of",),
         "records": ("read_record", "thin", "write_record"),
         "summaries": ("summarise",),

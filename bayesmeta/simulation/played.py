@@ -19,6 +19,7 @@ def steps_of(
 ) -> Iterator[tuple[Array, Array]]:
     """Actions (steps, d) and rewards (steps,) of task after task; with ``opening`` those of its
     forced exploration only."""
+    family = family.in_run(seed)
     player = Player(row, family.setting(tasks), random_seed=seed)
     rng = stream(seed, ENVIRONMENT)
     for _ in range(tasks):

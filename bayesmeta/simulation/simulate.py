@@ -60,6 +60,8 @@ def simulation_study(
             "seed": random_seed,
         }
         described = collected.assign_attrs(settings=json.dumps(settings))
+        if family.hyper is not None:
+            described = described.assign_attrs(regret=averaged_over(family))
         return described if keep is None else keep(described)
 
     cells = grid({"agents": [row.name for row in rows], "tasks": tasks}, run=range(runs))
@@ -132,9 +134,20 @@ def simulate(
     return collect_kept(study, report)
 
 
+def averaged_over(family: TaskFamily) -> str:
+    """What the regret of a record is a mean over: Bayes regret over a hyper-prior, or that at one
+    mu_*; the two are different quantities, and a table must say which it shows."""
+    if family.redraw:
+        return "mean over runs, mu_* drawn from the hyper-prior for each"
+    return "at the one mu_* of the family"
+
+
 def describe_family(family: TaskFamily) -> dict[str, object]:
     """All that defines a family, and which assumptions it violates, as plain data."""
-    return {
+    told: dict[str, object] = {}
+    if family.hyper is not None:
+        told = {"hyper": describe(family.hyper), "redraw": family.redraw}
+    return told | {
         "mean": family.prior.mean.tolist(),
         "cov": family.prior.cov.tolist(),
         "noise_sd": family.noise_sd,

@@ -96,6 +96,8 @@ def _players(family: TaskFamily, agents: Iterable[Agent], tasks: int, seed: int)
     for agent in agents:
         for policy in (agent.policy, agent.warmup_policy or agent.policy):
             policy.check_actions(family.actions.count)
+        for rule in (agent.exploration, agent.warmup_exploration or agent.exploration):
+            rule.check_actions(family.actions.count)
     return [Player(agent, family.setting(tasks), random_seed=seed) for agent in agents]
 
 
@@ -111,7 +113,7 @@ def simulate_run(
     Parameters, noise and actions of a task are drawn once and shared by all agents, so that
     comparisons are paired.
     """
-    agents = list(agents)
+    agents, family = list(agents), family.in_run(seed)
     players = _players(family, agents, tasks, seed)
     size = block_size(players, family.horizon * family.dim * (family.actions.count or 0))
     ensemble = Ensemble(players, block=size)

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 import bayesmeta as bm
-from bayesmeta.agents import Moments, ensemble, first_steps, frequentist_ids
+from bayesmeta.agents import (
+    Commit,
+    Moments,
+    each_action_once,
+    ensemble,
+    first_steps,
+    frequentist_ids,
+)
 from bayesmeta.agents.learners import MANY, Given, Likelihood, lasts
 from bayesmeta.agents.restated import Reach
 from bayesmeta.runner.progress import listening
@@ -34,6 +41,10 @@ ROWS = [
     replace(ALL, name="soon", warmup=0),
     replace(ALL, name="first", learner=Moments(widening=0.0), exploration=first_steps(4), warmup=3),
     replace(ALL, name="other", warmup=13, warmup_policy=frequentist_ids(2.0, randomised=True)),
+    *(bm.ROSTER[name] for name in ("MetaTS", "AdaTS", "HierBayesUCB")),
+    replace(bm.ROSTER["MoM-TS"], warmup=6, learner=Commit(Moments(widening=0.0), 6)),
+    *(bm.ROSTER[name] for name in ("Meta-DP", "AVG-OFUL", "W-MTS")),
+    replace(bm.ROSTER["AdaTS"], name="late", exploration=each_action_once(), warmup=5),
     replace(bm.ROSTER["KTS"], name="wavering", learner=Wavering()),
 ]
 SETS = {
@@ -46,7 +57,8 @@ SETS = {
 
 def family(actions: Any = SETS["ball"]) -> bm.TaskFamily:
     prior = bm.GaussianPrior([1.0, 0.5], [[1.0, 0.3], [0.3, 0.6]])
-    return bm.TaskFamily(prior, actions, noise_sd=0.5, horizon=12)
+    hyper = bm.GaussianPrior([0.0, 0.2], [[1.0, 0.0], [0.0, 2.0]])
+    return bm.TaskFamily(prior, actions, noise_sd=0.5, horizon=12, hyper=hyper)
 
 
 def assert_same(first: dict[str, Any], second: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import first_steps
+from bayesmeta.agents.hyper import Hyper
 from bayesmeta.agents.learners import (
     KNOWN,
     KNOWN_MEAN,
@@ -30,13 +31,15 @@ from tests.helpers import recipes
 
 TRUTH = GaussianPrior([1.0, -0.5], [[1.0, 0.3], [0.3, 0.5]])
 STEPS = 15
-SETTING = Setting(2, STEPS, 200, 0.5, Bounds(3.0, 0.5, 0.1, 2.0, 3.0), TRUTH)
+HYPER = GaussianPrior([0.5, 0.0], [[2.0, 0.5], [0.5, 1.0]])
+SETTING = Setting(2, STEPS, 200, 0.5, Bounds(3.0, 0.5, 0.1, 2.0, 3.0), TRUTH, hyper=HYPER)
 
 TOLD: dict[str, Learner] = {
     "known": KNOWN,
     "known mean": KNOWN_MEAN,
     "unknown": UNKNOWN,
     "scaled": Given(scale=0.2),
+    "marginal": Given("hyper", "marginal"),
 }
 LEARNING: dict[str, Learner] = {
     "moments": Moments(widening=1.0),
@@ -44,6 +47,9 @@ LEARNING: dict[str, Learner] = {
     "moments, theoretical widening": Moments(),
     "reml": Likelihood(growth=1.0001),
     "ml": Likelihood(restricted=False, growth=1.0001),
+    "hyper, marginal": Hyper(),
+    "hyper, drawn": Hyper("draw"),
+    "hyper, mean": Hyper("mean"),
     "of the recipe in CONTRIBUTING.md": recipes().Plain(),
 }
 LEARNERS = TOLD | LEARNING
@@ -141,6 +147,7 @@ def test_units_of_rewards_do_not_matter(learner: Learner, scale: float) -> None:
             mean_norm=scale * bounds.mean_norm,
         ),
         truth=GaussianPrior(scale * TRUTH.mean, scale**2 * TRUTH.cov),
+        hyper=GaussianPrior(scale * HYPER.mean, scale**2 * HYPER.cov),
     )
     expected = after(learner, planted(40))
     if isinstance(learner, Moments) and learner.widening is not None:  # c_w is a variance

@@ -24,8 +24,10 @@ from bayesmeta.agents.policies import (
     bayes_ucb,
     frequentist_ids,
     greedy,
+    knowledge_gradient,
     oful,
     thompson,
+    two_rhc,
     v_ids,
 )
 from bayesmeta.checks import InputError
@@ -41,6 +43,8 @@ FINITE = {
     "oful": oful(2.0),
     "frequentist_ids": frequentist_ids(2.0),
     "frequentist_ids, randomised": frequentist_ids(2.0, randomised=True),
+    "knowledge gradient": knowledge_gradient(4),
+    "2-RHC": two_rhc(3),
 }
 
 

@@ -14,13 +14,15 @@ import pytest
 
 import bayesmeta as bm
 from bayesmeta.agents.agent import Agent
+from bayesmeta.agents.decorrelated import Decorrelated
 from bayesmeta.agents.encoding import encode
 from bayesmeta.agents.learners import Posterior
-from bayesmeta.agents.roster import BAYESIAN, ROSTER
+from bayesmeta.agents.roster import BAYESIAN, POSTERIOR, ROSTER
 from bayesmeta.agents.told import Told
 from bayesmeta.checks import InputError
 
-FAMILY = bm.paper_family(dim=2, horizon=6, actions=3)
+HYPER = bm.GaussianPrior(np.ones(2), np.eye(2))
+FAMILY = replace(bm.paper_family(dim=2, horizon=6, actions=3), hyper=HYPER)
 MORE = {
     "told": Agent(
         "told", bm.agents.greedy(), bm.agents.first_steps(2), Told((FAMILY.prior,)), "KTS"
@@ -30,13 +32,16 @@ MORE = {
         ROSTER["All-MTS"], name="F", warmup=2, warmup_policy=bm.agents.frequentist_ids(3.0)
     ),
 }
-ROWS = {name: row for name, row in ROSTER.items() if name not in BAYESIAN} | MORE
+ARMS = ("MoM-TS_arms", "MoM-TS_arms_mean")
+ROWS = {name: row for name, row in ROSTER.items() if name not in (*POSTERIOR, *ARMS)} | MORE
 
 
 def short(row: Agent) -> Agent:
     """With a warm-up short enough to leave it, and a quick posterior."""
     if isinstance(row.learner, Posterior):
         row = replace(row, learner=replace(row.learner, draws=10, tune=50))
+    if isinstance(row.learner, Decorrelated):
+        row = replace(row, learner=replace(row.learner, first=1))
     return replace(row, warmup=min(2, 8 if row.warmup is None else row.warmup))
 
 

@@ -14,6 +14,7 @@ from bayesmeta.agents import reference
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import (
     Exploration,
+    each_action_once,
     first_steps,
     no_exploration,
     rescue,
@@ -26,8 +27,10 @@ from bayesmeta.agents.policies import (
     bayes_ucb,
     frequentist_ids,
     greedy,
+    knowledge_gradient,
     oful,
     thompson,
+    two_rhc,
     v_ids,
 )
 from bayesmeta.checks import InputError
@@ -46,6 +49,8 @@ POLICIES = {
     "greedy": greedy(),
     "bayes-ucb": bayes_ucb(),
     "v-ids": v_ids(draws=20),
+    "knowledge-gradient": knowledge_gradient(4),
+    "two-rhc": two_rhc(3),
     "v-ids-sobol": v_ids(draws=16, sobol=True),
     "oful": oful(norm_bound=3.0),
     "ids-deterministic": frequentist_ids(norm_bound=3.0),
@@ -56,6 +61,7 @@ RULES = {
     "first": first_steps(3),
     "eigenvalue": until_eigenvalue(0.4),
     "rescue": rescue(),
+    "each": each_action_once(),
 }
 
 
