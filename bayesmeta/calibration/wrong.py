@@ -7,7 +7,7 @@ variance it should: so that mu, Sigma and sigma mean what they mean where the mo
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -115,8 +115,8 @@ class WrongFamily(TaskFamily):
         """A family gone wrong; itself where its tasks are right."""
         if not wrong.theta and not wrong.noise:
             return family
-        parts = family.prior, family.actions, family.noise_sd, family.horizon, family.bounds
-        return cls(*parts, wrong)
+        parts = {one.name: getattr(family, one.name) for one in fields(family)}
+        return cls(**parts, wrong=wrong)
 
     def _law(self, rng: np.random.Generator) -> tuple[Array, Array]:
         theta = thetas(self.wrong, self.prior, rng, 1)[0]
