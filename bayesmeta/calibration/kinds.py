@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesmeta.calibration.scenarios import AXES
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -31,7 +33,7 @@ def of_kind(found: xr.Dataset, *kinds: str) -> xr.Dataset:
 def side_by_side(found: xr.Dataset) -> xr.Dataset:
     """Several ways of data and wrong models as further estimators, named ``reml, KTS``; a lab, or
     its measures, without such dimensions as it is."""
-    more = [name for name in ("data", "wrong") if name in found.dims]
+    more = [name for name in AXES if name in found.dims]
     if not more:
         return found
     names = [f"{one}" for one in found.estimator.values]

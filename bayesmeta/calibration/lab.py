@@ -143,17 +143,14 @@ def calibrate(
     halved = "split" in found.values()
     if noise_sd is None:
         noise_sd = "known" if isinstance(where, TaskFamily) else "estimate"
-    told = _noise(noise_sd)
+    told, kinds, playing = _noise(noise_sd), checked_kinds(intervals), _regret(regret, where)
+    if RADII in (kinds or ()) and not isinstance(where, TaskFamily):
+        raise InputError("intervals='radii' needs the bounds of a TaskFamily; a table has none")
     scenarios = scenarios_of(where, explore, wrong, truth, told, halved)
     own = scenarios.first.truth.prior
     if isinstance(own, PRIORS):  # the posterior is the one of this prior
         found = {name: own if one == "posterior" else one for name, one in found.items()}
-    kinds = checked_kinds(intervals)
-    lab = Lab(
-        scenarios, found, judges_of(found, kinds), _levels(levels), told, _regret(regret, where)
-    )
-    if RADII in (kinds or ()) and not isinstance(where, TaskFamily):
-        raise InputError("intervals='radii' needs the bounds of a TaskFamily; a table has none")
+    lab = Lab(scenarios, found, judges_of(found, kinds), _levels(levels), told, playing)
     study = Study(
         "calibrate",
         grid(

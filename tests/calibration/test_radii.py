@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.stats import binomtest, chi2
 
 import bayesmeta as bm
 from bayesmeta.calibration.rows import rows_of
+from bayesmeta.report.lab import lab_files
 from bayesmeta.theory import constants
 from tests.calibration.planted import FAMILY
 from tests.helpers import size
@@ -125,3 +127,15 @@ def test_no_radii_without_enough_exploration_or_bounds() -> None:
     truth = bm.PriorEstimate(bm.GaussianPrior([1.0], [[2.0]]), bm.Status.GIVEN, noise_sd=1.0)
     with pytest.raises(bm.InputError, match="needs the bounds of a TaskFamily"):
         bm.calibrate(stats, truth=truth, estimators="moment", intervals="radii", jobs=1)
+
+
+def test_rows_of_the_events_are_written(
+    lab: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files of the lab have them, under their names; no figure is drawn here."""
+    monkeypatch.setattr("bayesmeta.report.lab._figures", lambda lab: {})
+    whole = lab.expand_dims("tasks")
+    files = lab_files(whole, bm.measures(whole), tmp_path)
+    files[tmp_path / "measures.csv"](tmp_path / "measures.csv")
+    lines = (tmp_path / "measures.csv").read_text().splitlines()
+    assert sum(line.endswith("Sigma (ball)") for line in lines) == 2 * 6

@@ -43,21 +43,23 @@ def test_names_of_ones_own_and_worlds_across() -> None:
 
 
 def test_measures_rows_words_and_pictures(lab: xr.Dataset) -> None:
-    """Measures keep the dimension, rows and sentences name the world; a picture is of one."""
+    """Measures keep the dimension; rows, sentences and lines of pictures name the world; verdicts
+    are of one."""
     found = bm.measures(lab)
     rows = rows_of(found)
     assert list(rows[0])[:3] == ["data", "estimator", "tasks"]
     assert len(rows) == 2 * len(rows_of(found.sel(data="UKTS")))
-    at = {"data": "UKTS", "estimator": "known", "tasks": 15, "quantity": "mu[x2]", "level": 0.9}
+    at = {"data": "UKTS", "estimator": "known", "tasks": 15, "quantity": "mu[1]", "level": 0.9}
     (row,) = [row for row in rows if all(row[key] == value for key, value in at.items())]
-    assert row["width"] == pytest.approx(float(found.width.sel(at)))
+    width = found.width.sel(at | {"quantity": "mu[x2]"})
+    assert row["width"] == pytest.approx(float(width))
     first, second = in_words(found, 15, 0.95).splitlines()
     assert first.startswith("(data: first_steps(tau=6)) With 15 tasks")
     assert second.startswith("(data: UKTS) With 15 tasks")
-    for look in (lambda: verdicts(found, 15, 0.95), lambda: bm.plot_coverage(lab)):
-        with pytest.raises(bm.InputError, match=r"several worlds by 'data'.*sel"):
-            look()
-    assert bm.plot_coverage(lab.sel(data="UKTS")).axes
+    with pytest.raises(bm.InputError, match=r"several worlds by 'data'.*sel"):
+        verdicts(found, 15, 0.95)
+    lines = bm.plot_coverage(lab).axes[0].get_lines()
+    assert {"known, UKTS", "moment, first_steps(tau=6)"} <= {line.get_label() for line in lines}
 
 
 @pytest.mark.parametrize(
