@@ -13,9 +13,10 @@ import xarray as xr
 
 from bayesmeta.report.figures.intervals import figure_intervals
 from bayesmeta.report.numbers import csv_text
-from bayesmeta.report.page import made_from, render, write_page
+from bayesmeta.report.page import made_from, plus_minus, render, write_page
 from bayesmeta.simulation.records import read_record
 from bayesmeta.simulation.summaries import Interval
+from bayesmeta.studies import singular
 from bayesmeta.studies.intervals import (
     BOOTSTRAPPED,
     LEVEL,
@@ -27,6 +28,13 @@ from bayesmeta.studies.intervals import (
 )
 
 HERE = Path(__file__).parent
+SAID = {
+    "none": "as if the prior were known",
+    "mean": "the mean's uncertainty included (the default)",
+    "bootstrap": "by a bootstrap",
+    "posterior": "of the posterior",
+}
+"""The kinds of intervals of tasks, in words."""
 
 
 def percent(share: float, of: float) -> Interval:
@@ -41,15 +49,39 @@ def mean_coverage(record: xr.Dataset, method: str, n: int) -> Interval:
     return percent(float((here.covered / here.available).mean()), float(here.available.min()))
 
 
-def values(record: xr.Dataset) -> dict[str, Any]:
-    """What the template speaks of."""
+def singular_rows(record: xr.Dataset) -> list[list[str]]:
+    """A row for every kind of interval of tasks: coverage, and how far off the farthest is."""
+    rows = []
+    for kind in singular.KINDS:
+        here = record.sel(kind=kind)
+        low, high = (singular.BOUNDS[kind][i] for i in (0, 1))
+        rows.append(
+            [
+                SAID[kind],
+                plus_minus(covered(here), 1),
+                f"{100 * low:.0f} to {100 * high:.0f}",
+                f"{float(here.farthest):.1f}",
+                f"{float(here.worst):.1f}",
+            ]
+        )
+    return rows
+
+
+def covered(here: xr.Dataset) -> Interval:
+    """In per cent, with 1.96 errors over tables."""
+    mean, half = 100 * float(here.covered), 196 * float(here.error)
+    return Interval(mean, mean - half, mean + half)
+
+
+def values(record: xr.Dataset, without: xr.Dataset) -> dict[str, Any]:
+    """What the template speaks of; ``without`` is the record of singular fits."""
     sizes = record.n.values.tolist()
     share = 100 * (record.covered / record.available).sel(interval="profile")
     at = share.argmin(["n", "quantity"])
     least = share.isel(at)
     return {
         "command": "python analyses/intervals/report.py",
-        "made_from": made_from([record]),
+        "made_from": made_from([record, without]),
         "sizes": sizes,
         **{m: {n: mean_coverage(record, m, n) for n in sizes} for m in METHODS},
         "predicted": {n: percent(float(record.predicted.sel(n=n)) / RUNS, RUNS) for n in sizes},
@@ -67,6 +99,16 @@ def values(record: xr.Dataset) -> dict[str, Any]:
         "bootstrapped": BOOTSTRAPPED,
         "replications": REPLICATIONS,
         "rows": ROWS,
+        "without": {
+            "rows": singular_rows(without),
+            **{kind: covered(without.sel(kind=kind)) for kind in singular.KINDS},
+            "worst": float(without.worst.sel(kind="none")),
+            "count": int(without.singular),
+            "of": int(without.runs),
+            "tasks": singular.TASKS,
+            "steps": singular.ROWS,
+            "replications": singular.REPLICATIONS,
+        },
     }
 
 
@@ -88,17 +130,17 @@ def all_numbers(record: xr.Dataset) -> str:
     return csv_text(["tasks", "interval", "quantity", *names], rows)
 
 
-def texts(record: xr.Dataset) -> dict[Path, str]:
-    """Every file of text that is made from the record."""
+def texts(record: xr.Dataset, without: xr.Dataset) -> dict[Path, str]:
+    """Every file of text that is made from the records."""
     return {
-        HERE / "README.md": render(HERE / "README.md.j2", **values(record)),
+        HERE / "README.md": render(HERE / "README.md.j2", **values(record, without)),
         HERE / "intervals.csv": all_numbers(record),
     }
 
 
 def main() -> None:
-    record = read_record(HERE / "intervals.nc")
-    write_page(texts(record), {HERE / "intervals.png": figure_intervals(record, LEVEL)})
+    record, without = (read_record(HERE / name) for name in ("intervals.nc", "singular.nc"))
+    write_page(texts(record, without), {HERE / "intervals.png": figure_intervals(record, LEVEL)})
 
 
 if __name__ == "__main__":

@@ -226,3 +226,17 @@ def test_categories_of_a_formula_are_named(
         assert run(*command, "y ~ C(day) + (1 | t)", *more) == 0
         said = capsys.readouterr().err
         assert said == note.replace("kind 1", "2024-01-01").replace("kind", "day")
+
+
+@pytest.mark.parametrize("more", [[], ["--batches"], ["--task", "g"]])
+def test_a_table_without_columns_names_them(
+    more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says what to give and what there is to choose from."""
+    pd.DataFrame({"g": [1, 2], "x": [1.0, 2.0], "y": [3.0, 4.0]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    assert run("fit", str(tmp_path / "t.csv"), *more) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "the columns are 'g', 'x', 'y'" in said
+    assert ("--reward" if "--task" in more else "--task") in said

@@ -112,13 +112,9 @@ def test_names_are_cut_and_numbers_are_not() -> None:
     out = io.StringIO()
     print_fit(Console(file=out, width=80, color_system=None), found)
     lines = out.getvalue().split("\n")
-    assert max(map(len, lines)) <= 80 and "The prior by reml (30 tasks, 600 rows)" in lines
-    shown = found.summary()
-    for name, line in zip(
-        shown.index,
-        lines[lines.index("The prior by reml (30 tasks, 600 rows)") + 4 :],
-        strict=False,
-    ):
+    begin, shown = lines.index("The prior by reml (30 tasks, 600 rows)") + 4, found.summary()
+    assert max(map(len, lines)) <= 80
+    for name, line in zip(shown.index, lines[begin : begin + len(shown)], strict=True):
         numbers = [float(one) for one in line.split()[-4:]]
         np.testing.assert_allclose(numbers, shown.loc[name], rtol=1e-5)
         assert line.strip().startswith(name.split("[")[0] + "[a_") or name == "sigma"

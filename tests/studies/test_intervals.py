@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import bayesmeta as bm
 from bayesmeta.report.page import faults
-from bayesmeta.studies import intervals
+from bayesmeta.studies import intervals, singular
 from tests.helpers import ROOT, load
 
 FOLDER = ROOT / "analyses" / "intervals"
@@ -36,9 +37,30 @@ def test_coverage_is_within_the_bounds_set_before_the_run() -> None:
         assert low <= float(here.predicted) / intervals.RUNS <= high
 
 
+def test_intervals_of_singular_fits_are_within_the_bounds_set_before_the_run() -> None:
+    """The posterior's hold; those that take Sigma for known are too short, which is why they are
+    marked; each that includes more covers more."""
+    record = bm.read_record(FOLDER / "singular.nc")
+    assert int(record.runs) == singular.RUNS and int(record.singular) >= singular.RUNS // 3
+    for kind, (low, high) in singular.BOUNDS.items():
+        assert low <= float(record.covered.sel(kind=kind)) <= high, kind
+    covered = record.covered.sel(kind=list(singular.KINDS)).values
+    assert (np.diff(covered) > 0).all()
+    assert float(record.worst.sel(kind="posterior")) < float(record.worst.sel(kind="none"))
+
+
+@pytest.mark.slow
+def test_a_cell_of_singular_fits() -> None:
+    """A task's coefficients by every kind; wider intervals hold more."""
+    cell = singular.replicate({"run": 0}, seed=101)
+    assert cell.inside.shape == (4, singular.TASKS, 3) and float(cell.singular) == 1
+    assert float(cell.off.sel(kind="posterior").max()) < float(cell.off.sel(kind="none").max())
+
+
 def test_the_page_is_generated() -> None:
     """From the record, and keeps the rules of pages."""
-    texts = load(FOLDER / "report.py").texts(bm.read_record(FOLDER / "intervals.nc"))
+    records = (bm.read_record(FOLDER / name) for name in ("intervals.nc", "singular.nc"))
+    texts = load(FOLDER / "report.py").texts(*records)
     for path, text in texts.items():
         assert path.read_text() == text
     assert faults(texts[FOLDER / "README.md"]) == []
