@@ -96,7 +96,7 @@ def accepted(found: Teeth | None) -> str:
         return ""
     if found.printed is None:
         return f"± {found.accepts:.1g}"
-    if found.accepts == 0:
+    if found.accepts < 1e-4 * found.printed:
         return "anything"
     if found.printed == 1:
         return f"{found.accepts:.2g} of the bound"
