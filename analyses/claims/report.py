@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +36,7 @@ ROOT = HERE.parent.parent
 Row = dict[str, Any]
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 GROUPS = ("printed", "in another reading", "ours")
-RATIOS = [10.0 ** (k / 4) for k in range(-8, 33)]
+RATIOS = [10.0 ** (k / 4) for k in range(-12, 33)]
 """Signal-to-noise, lambda_min a^2 / sigma^2, of the figure."""
 VERSIONS = ("printed", "repaired", "sharpened")
 STEPS = 10_000
@@ -75,6 +76,11 @@ def scientific(value: float) -> str:
         return f"{value:,.0f}"
     digits, power = f"{value:.1e}".split("e+")
     return f"{digits.removesuffix('.0')}·10" + str(int(power)).translate(RAISED)
+
+
+def power(value: float) -> str:
+    """The nearest power of ten."""
+    return "10" + str(round(math.log10(value))).translate(RAISED)
 
 
 def where(row: Row) -> str:
@@ -224,6 +230,7 @@ def values(rows: Sequence[Row]) -> dict[str, Any]:
         "corrected": better,
         "sharpened": [row for row in groups["ours"] if row not in repairs],
         "scientific": scientific,
+        "power": power,
         "where": where,
         "strength": strength,
         "known_by": known_by,

@@ -74,13 +74,13 @@ def n0_burn_in(level: Level, share: float = 1.0, edge: bool = False) -> list[Poi
 
 
 def drawn_burn_in(
-    level: Level, share: float = 1.0, dims: tuple[int, ...] = (), constant: float = 50.0
+    level: Level, share: float = 1.0, dims: tuple[int, ...] = (1,), constant: float = 50.0
 ) -> list[Point]:
     """The prior before the first task after the corrected N_0 (or ``share`` of it), drawn from the
     model: it breaks E_m or E_s with probability 8/(dnT) at most. Actions are ± a e_i, so that V
     counts how often each direction was taken; the noise is small, where the printed N_0 is."""
     points = []
-    for d in dims or level.pick((1,), (1, 2)):
+    for d in dims:
         regime = isotropic(dim=d, horizon=2, tasks=1000, noise_sd=1e-4, action_min=1 / d)
         regime = replace(regime, horizon=bounds.smallest_horizon(regime))
         n = math.ceil(share * c.n_0(regime, corrected=True)) + 1

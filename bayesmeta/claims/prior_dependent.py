@@ -141,7 +141,9 @@ def in_section_6(level: Level) -> list[Point]:
     remark=(
         "The second logarithm lacks a^2: ln(1 + lambda_max T / sigma^2) for ln(1 + "
         "lambda_max a^2 T / (d sigma^2)), so the bounds change with units of actions "
-        "and fail for large radii. That of eq. (7) holds for a <= 2 sqrt(d)."
+        "and fail for large radii. That of eq. (7) holds for a <= 2 sqrt(d). It is the "
+        "brackets that are refuted: the printed inequalities carry a further term, "
+        "O~(tau) and O~(N_0 R + Nd)."
     ),
     survives=(
         "The corrected bracket has the same order in d and T; the bounds on Bayesian "

@@ -96,7 +96,7 @@ def accepted(found: Teeth | None) -> str:
         return ""
     if found.printed is None:
         return f"± {found.accepts:.1g}"
-    if found.accepts == 0:
+    if found.accepts < 1e-4 * found.printed:
         return "anything"
     if found.printed == 1:
         return f"{found.accepts:.2g} of the bound"
@@ -110,13 +110,13 @@ STEPS = 10
 def teeth(claim: Claim, verdict: Verdict, level: Level) -> Teeth | None:
     """The teeth of the check of a claim that holds; None for orderings, and where it does not. A
     check that draws is called again and again with the points of a quick one."""
-    if verdict.verdict not in ("holds", PROVED):
+    if verdict.verdict not in ("holds", PROVED) or claim.section is Section.EXPERIMENT:
         return None
     if claim.constant is not None:
         name, printed = claim.constant
         points = level._replace(quick=True) if verdict.simulated else level
         return Teeth(printed, _smallest(claim, points, name, printed))
-    if verdict.loose_by is not None and claim.section is not Section.EXPERIMENT:
+    if verdict.loose_by is not None:
         return Teeth(1.0, 1 / verdict.loose_by)
     return None if verdict.tolerance is None else Teeth(None, verdict.tolerance)
 

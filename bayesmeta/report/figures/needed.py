@@ -51,20 +51,18 @@ def figure_needed(
             color=color if name != "printed" else NOTE,
         )
         axes.plot(experiment["ratio"], experiment[name], marker, color=color, markersize=6)
-    top = max(experiment[name] for name in needed)
     axes.annotate(
         "the paper's\nexperiment",
-        (experiment["ratio"], top),
-        xytext=(0, 8),
+        (experiment["ratio"], experiment["sharpened"]),
+        xytext=(9, 4),
         textcoords="offset points",
-        ha="center",
         fontsize=LABEL - 1,
         color=NOTE,
     )
     axes.axhline(played, color=INK, linewidth=0.8)
     axes.text(ratios[-1], played * 1.5, f"N = {played:,}", ha="right", fontsize=LABEL, color=INK)
-    axes.set_xlim(min(ratios) / 60, max(ratios) * 1.3)
-    axes.set_ylim(1, top * 3e4)
+    axes.set_xlim(min(ratios) / 100, max(ratios) * 1.3)
+    axes.set_ylim(1, 30 * max(values[0] for values in needed.values()))
     axes.minorticks_off()
     axes.set_xlabel(r"signal-to-noise, $\lambda_{\min}(\Sigma_*)\, a^2/\sigma^2$")
     axes.set_ylabel("tasks until the prior costs no more than R")
