@@ -157,5 +157,18 @@ def numbers(results: Results) -> list[Mark]:
         ("an empty cell, two processes", trivial["two"]["ms_a_cell"], " ms", 15),
         ("an empty cell, a Dask cluster", trivial["dask"]["ms_a_cell"], " ms", 15),
         ("memory of Figure 1, all processes", memory, " MiB", 1024),
+        *_of_lab(results.get("lab")),
     ]
     return [Mark(name, "", "", value, unit, most, False) for name, value, unit, most in wanted]
+
+
+def _of_lab(lab: Results | None) -> list[tuple[str, float, str, float]]:
+    """Of the calibration lab, where it was measured."""
+    if lab is None:
+        return []
+    closed, drawn = (f"{lab[name]['replications']:,}" for name in ("closed", "posterior"))
+    return [
+        (f"lab, {closed} replications of moment, ml, reml", lab["closed"]["seconds"], " s", 15),
+        (f"lab, {drawn} replications of the posterior", lab["posterior"]["seconds"], " s", 60),
+        ("exponent of the lab in replications", lab["growth"]["exponent"], "", 1.1),
+    ]

@@ -24,7 +24,7 @@ from bayesmeta.runner.files import write_atomically
 from bayesmeta.runner.provenance import versions
 
 HERE = Path(__file__).parent
-PARTS = ("simulation", "likelihood", "posterior", "studies")
+PARTS = ("simulation", "likelihood", "posterior", "studies", "lab")
 """Each is a script of this folder that prints JSON."""
 SCRIPTS = {"studies": "study_costs.py"}
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
+
+import bayesmeta as bm
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +24,8 @@ def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 
 def test_there_are_notebooks() -> None:
     """The folder is where the tests look for it."""
-    assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04"]
+    numbers = [path.name[:2] for path in NOTEBOOKS]
+    assert numbers == sorted(set(numbers)) and {"01", "02", "03", "04", "06"} <= set(numbers)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -59,3 +64,23 @@ def test_notebook_executes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert said[0]
     assert said[0] == said[1]  # the numbers readers see are those of today
     sys.modules.pop("execute")
+
+
+TAUGHT = [path for path in NOTEBOOKS if path.name.startswith("06")]
+"""Those that hold to the rules of a course."""
+
+
+@pytest.mark.parametrize("path", TAUGHT, ids=lambda path: path.stem)
+def test_cells_are_short_and_solutions_run(path: Path) -> None:
+    """No cell has more than 15 lines; every exercise has a folded solution, which runs by itself
+    and comes to what it says."""
+    notebook = nbformat.read(path, as_version=4)
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    assert max(len(source.splitlines()) for source in code) <= 15
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    exercises = text[text.index("### Exercises") :]
+    folded = re.findall(r"<details>.*?```python\n(.*?)```.*?</details>", exercises, re.DOTALL)
+    assert len(folded) == len(re.findall(r"^\d\. ", exercises, re.MULTILINE)) >= 3
+    for source in folded:
+        assert "assert" in source
+        exec(source, {"bm": bm, "np": np})

@@ -11,6 +11,7 @@ import numpy as np
 from bayesmeta.calibration.answers import THIN, Answer, Asked, Estimator, answer_of
 from bayesmeta.calibration.intervals import RADII, ends
 from bayesmeta.calibration.radii import Radii, radii_of
+from bayesmeta.calibration.ranks import rank_of
 from bayesmeta.calibration.regret import mean_regret
 from bayesmeta.calibration.scenarios import Scenarios, Variables
 from bayesmeta.calibration.scores import judged
@@ -158,7 +159,7 @@ def _judged(answer: Answer | str, asked: Asked, levels: Array) -> dict[str, Any]
     if answer.draws is not None:
         truth = asked.data.prior
         values = asked.quantities.values(truth.mean, truth.cov, asked.data.noise_sd)
-        found["rank"] = (answer.draws[THIN - 1 :: THIN] < values).sum(axis=0).astype(float)
+        found["rank"] = rank_of(answer.draws, values, THIN)
     if answer.forecast is not None:
         theta = asked.data.next_thetas(stream(asked.seed, "next task"), NEXT)[:, vary]
         normals = stream(asked.seed, "forecast").standard_normal((1000, len(vary)))

@@ -49,9 +49,9 @@ def add(commands: Subparsers) -> None:
     family.add_argument("--horizon", type=int, metavar="T", help="steps of a task (default: 200)")
     family.add_argument(
         "--explore",
-        metavar="HOW",
+        metavar="A,B,…",
         help="a number: so many exploration steps of each task; a name: all steps of this agent, "
-        "see 'bayesmeta agents' (default: all steps explore)",
+        "see 'bayesmeta agents'; several are judged side by side (default: all steps explore)",
     )
     lab = parser.add_argument_group("the lab")
     lab.add_argument("--tasks", metavar="N,M,…", help="how many (default: 100, or all of FILE)")
@@ -70,10 +70,10 @@ def add(commands: Subparsers) -> None:
     )
     lab.add_argument(
         "--wrong",
-        metavar="HOW",
+        metavar="A,B,…",
         help="how the model is wrong: 'heavy-tailed theta', 'clustered theta', 'skewed theta', "
-        "'heavy-tailed noise', 'unequal noise', 'noise told too small', 'noise told too large' "
-        "(default: it is right)",
+        "'heavy-tailed noise', 'unequal noise', 'noise told too small', 'noise told too large', "
+        "or 'nothing'; several are judged side by side (default: it is right)",
     )
     lab.add_argument(
         "--levels", default="0.5,0.8,0.9,0.95", metavar="P,Q,…", help="default: %(default)s"
@@ -112,7 +112,7 @@ def _calibrate(options: argparse.Namespace) -> int:
             estimators=listed(options.estimators),
             intervals=None if options.intervals is None else listed(options.intervals),
             levels=[real("--levels", text) for text in listed(options.levels)],
-            wrong=options.wrong,
+            wrong=_wrong(options.wrong),
             replications=whole("--replications", options.replications, least=1),
             random_seed=whole("--seed", options.seed),
             folder=options.folder,
@@ -165,9 +165,22 @@ def _tasks(text: str) -> int:
     return int(text)
 
 
-def _explore(text: str | None) -> Exploration | str | None:
-    if text is None or not text.isdigit():
-        return text
+def _wrong(text: str | None) -> str | list[str] | None:
+    """As ``calibrate`` takes it: one name, or several."""
+    names = None if text is None else listed(text)
+    return names[0] if names is not None and len(names) == 1 else names
+
+
+def _explore(text: str | None) -> Any:
+    """As ``calibrate`` takes it: a way in which data come about, or several by their names."""
+    if text is None:
+        return None
     from bayesmeta.agents.exploration import first_steps
 
-    return first_steps(int(text))
+    ways: dict[str, Exploration | str] = {}
+    for part in listed(text):
+        if part.isdigit():
+            ways[f"{part} steps"] = first_steps(int(part))
+        else:
+            ways[part] = part
+    return next(iter(ways.values())) if len(ways) == 1 else ways

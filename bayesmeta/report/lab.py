@@ -127,10 +127,8 @@ def lab_files(lab: xr.Dataset, found: xr.Dataset, folder: Path) -> dict[Path, Wr
     """The Dataset, its measures as JSON and CSV, and the figures."""
     rows, names = rows_of(found), {number: name for name, number in numbers_of(found).items()}
     as_json = json.dumps(rows, indent=2, allow_nan=False) + "\n"
-    as_csv = csv_text(
-        [*rows[0], "name"],
-        [[*row.values(), names.get(row["quantity"], row["quantity"])] for row in rows],
-    )
+    named = ([*row.values(), names.get(row["quantity"], row["quantity"])] for row in rows)
+    as_csv = csv_text([*rows[0], "name"], named)
     files: dict[Path, Writer] = {
         folder / "lab.nc": record_writer(lab),
         folder / "measures.json": text_writer(as_json),

@@ -163,7 +163,7 @@ def test_looks_are_told_apart_without_colour() -> None:
 
 
 def test_several_ways_of_data_side_by_side(lab: xr.Dataset) -> None:
-    """They are shown as further estimators, in pictures and in rows."""
+    """They are shown as further estimators in pictures; rows have a key of their own."""
     two = xr.concat([lab, lab], xr.DataArray(["all steps", "KTS"], dims="data", name="data"))
     flat = side_by_side(bm.measures(two))
     assert [str(one) for one in flat.estimator.values[:3]] == [
@@ -174,7 +174,10 @@ def test_several_ways_of_data_side_by_side(lab: xr.Dataset) -> None:
         bm.measures(lab).coverage.sel(estimator="known", drop=True),
     )
     assert "halved, KTS" in lines(bm.plot_coverage(two, tasks=20).axes[0])
-    assert {row["estimator"] for row in rows_of(bm.measures(two))} == set(flat.estimator.values)
+    rows = rows_of(bm.measures(two))
+    assert {(row["estimator"], row["data"]) for row in rows} == {
+        tuple(str(name).split(", ")) for name in flat.estimator.values
+    }
 
 
 def test_the_band_holds_at_all_levels_together() -> None:

@@ -76,6 +76,18 @@ def test_a_table_for_people(capsys: pytest.CaptureFixture[str], sleep: Path) -> 
     assert "moment-clipped, 18 tasks: no interval of corr in 100%" in sentence
 
 
+def test_worlds_side_by_side(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Ways of data and wrong models are keys of rows, and parts of names in the table."""
+    command = ["calibrate", *SMALL, "--tasks", "10", "--estimators", "moment", "--out"]
+    more = ["--explore", "30,UKTS", "--wrong", "nothing,skewed theta", "--levels", "0.9"]
+    assert run(*command, str(tmp_path), *more) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "moment, 30 steps, skewed theta" in shown
+    rows = json.loads((tmp_path / "measures.json").read_text())
+    worlds = {(row["data"], row["wrong"]) for row in rows}
+    assert worlds == {(a, b) for a in ("30 steps", "UKTS") for b in ("nothing", "skewed theta")}
+
+
 def test_goes_on_from_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The second time all replications are there, and the rows are the same."""
     command = ["calibrate", *SMALL, "--tasks", "10", "--json", "--folder", str(tmp_path / "lab")]
@@ -96,6 +108,8 @@ def test_goes_on_from_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         (["--tasks", "20;100"], "--tasks must be whole numbers"),
         (["--explore", "nobody"], "unknown agent"),
         (["--explore", "500"], "horizon"),
+        (["--explore", ","], "explore is empty"),
+        (["--wrong", "skewd theta"], "did you mean 'skewed theta'"),
         (["--task", "shop"], "--task describes a table"),
         (["--intercept"], "--intercept describes a table"),
         (["--noise-sd", "-1"], "--noise-sd must be greater than 0"),

@@ -249,6 +249,20 @@ def test_models_of_the_benchmark_agree() -> None:
     assert abs(days["slope"] - years["slope"]) < days["slope_sd"] / 2
 
 
+@pytest.mark.slow
+def test_the_benchmark_of_the_lab(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a small size: seconds of either kind, how cost grows, and a mark for each."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    costs, report = (load(ROOT / "benchmarks" / f"{name}.py") for name in ("lab_costs", "report"))
+    monkeypatch.setattr(costs, "JOBS", 1)
+    found = costs.measure(many=3, few=2, sizes=(2, 4), rounds=1)
+    assert found["closed"]["seconds"] > 0 and found["posterior"]["seconds"] > 0
+    assert len(found["growth"]["seconds"]) == 2
+    names = [mark.name for mark in report.numbers(benchmarks() | {"lab": found})]
+    assert "lab, 3 replications of moment, ml, reml" in names
+    assert "lab, 2 replications of the posterior" in names
+
+
 def test_benchmark_report_is_generated() -> None:
     """The benchmarks' page and the project's README are what the results give today."""
     report, results = load(ROOT / "benchmarks" / "report.py"), benchmarks()

@@ -113,6 +113,6 @@ def _draw(axes: Axes, values: xr.DataArray, looks: dict[str, Look]) -> None:
         peak_of(one, named(looks[name], shares.sel(estimator=name).values))
         for name, one in found.items()
     ]
-    limit = 1.45 * max(max(abs(end.y) for end in peaks), float(widest.high.max()))
+    limit = 1.6 * max(max(abs(end.y) for end in peaks), float(widest.high.max()))
     axes.set_ylim(-limit, limit)
-    label_peaks(axes, peaks, limit)
+    label_peaks(axes, peaks, limit, rows=2)

@@ -269,17 +269,17 @@ def label_ends(axes: Axes, ends: Sequence[End]) -> None:
         ).set_gid("label")
 
 
-def label_peaks(axes: Axes, peaks: Sequence[End], limit: float) -> None:
+def label_peaks(axes: Axes, peaks: Sequence[End], limit: float, rows: int = 1) -> None:
     """Names with leaders to where lines are extreme: those of peaks above 0 along the top of the
-    axes, which end at ``limit``, the others along the bottom."""
+    axes, which end at ``limit``, the others along the bottom; long names in two ``rows``."""
     for side in (1, -1):
         those = sorted((end.x, end.y, end.look.label) for end in peaks if np.sign(end.y) == side)
         slots = (np.arange(len(those)) + 0.5) / max(len(those), 1)
-        for (x, y, name), slot in zip(those, slots, strict=True):
+        for k, ((x, y, name), slot) in enumerate(zip(those, slots, strict=True)):
             axes.annotate(
                 name,
                 (x, y),
-                xytext=(slot, side * 0.88 * limit),
+                xytext=(slot, side * (0.88 - 0.12 * (k % rows)) * limit),
                 ha="center",
                 va="center",
                 fontsize=LABEL,
