@@ -155,6 +155,9 @@ def drawn_by(tree: xr.DataTree) -> str:
     if tried == "not tried":
         return "nuts"
     weights = json.loads(tried)
+    if "apart" in weights:
+        errors = f"{weights['apart']:.2g} standard errors"
+        return f"nuts; laplace not tried, since in some direction tasks differ by {errors} alone"
     why = ", ".join(f"{name} {value:.3g}" for name, value in weights.items() if value is not None)
     return f"nuts, since laplace would not do ({why or 'no mode was found'})"
 
