@@ -274,7 +274,7 @@ def _sums[T](kind: type[T]) -> Callable[..., T]:
                 number(name, parts[name])
         for one in parts.get("lowest", ()):
             number("lowest", one)
-        if not isinstance(parts.get("tasks", 0), np.ndarray):
+        if not isinstance(parts.get("tasks", np.empty(0)), np.ndarray):
             whole("tasks", parts["tasks"])
         return kind(**parts)
 

@@ -8,7 +8,7 @@ from bayesmeta.checks import InputError, one_of
 from bayesmeta.runner.cell import one_line
 from bayesmeta.runner.study import Study
 
-MODULES = ("figure1", "estimators", "calibration", "bayes", "theorems", "intervals")
+MODULES = ("figure1", "estimators", "calibration", "bayes", "theorems", "intervals", "rivals")
 """The modules of this folder that have ``STUDIES``."""
 
 
