@@ -248,12 +248,12 @@ def lost_when_extreme(d: int, ell: float) -> float:
     ),
     mutations={"0.3 for 3": {"three": 0.3}, "a step of exploration": {"steps": 1}},
     remark=(
-        "So Theorem 2 needs no c_bad (1 + ln N)/sqrt(d). Let g be a step's largest regret "
-        "given theta. Off the events a task loses T g at most: E[g; E_theta fails] <= 3 delta/"
-        "(dT) E g, the other events are independent of theta (4, by lemma-mqb) or have "
-        "probability delta/(dT) given it (2): 9 E g/(d(n-1)) in all. Both learners explore, "
-        "so R_sing exceeds the relative regret of a task by tau steps of exploration, each of "
-        "lambda_A/(2a) |theta| at least, where g <= 2a |theta|."
+        "So Theorem 2 needs no c_bad (1 + ln N)/sqrt(d). Off the events a step costs 2a |theta| "
+        "at most: E[|theta|; E_theta fails] <= 3 delta/(dT) E|theta|, the other events are "
+        "independent of theta (4, by lemma-mqb) or have probability delta/(dT) given it (2): "
+        "T steps cost 18 a E|theta|/(d(n-1)) in all. Both learners explore, so R_sing exceeds "
+        "the relative regret of a task by tau steps of exploration, each of lambda_A/(2a) "
+        "|theta| at least."
     ),
 )
 def bad_tasks_covered(level: Level, three: float = 3.0, steps: int | None = None) -> list[Point]:

@@ -131,6 +131,7 @@ def aligned_gram(
 @claim(
     id="aligned-gram-corrected",
     constant=("share", 1.0),
+    factor_of="c_s",
     proof="ours",
     corrects="aligned-gram",
     statement="lambda_min(V^K) >= (lambda_A d / 2)(1 - c_s sqrt(f_s delta) / d)",
