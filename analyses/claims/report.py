@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bayesmeta.claims.detecting import several_dimensions
 from bayesmeta.claims.experiment import section_6
 from bayesmeta.claims.faults import FAULTS, USES
 from bayesmeta.claims.run import BUDGET, POINTS, Teeth, accepted, as_json, check_claims
-from bayesmeta.claims.verdict import PROVED
+from bayesmeta.claims.verdict import PROVED, Level
 from bayesmeta.environment import paper_family
 from bayesmeta.report.figures.claims import figure_teeth
 from bayesmeta.report.figures.faults import figure_graph
@@ -194,6 +195,12 @@ def at_ratio(ratio: float) -> Regime:
     )
 
 
+def apart() -> str:
+    """The teeth of Theorem 1's check in two dimensions, at the points of a quick one."""
+    points = several_dimensions(Level(True, 0, BUDGET / POINTS))
+    return accepted(Teeth(1.0, max(1 / point.loose for point in points if point.loose)))
+
+
 def longer_experiment() -> Regime:
     """The paper's experiment, with longer tasks."""
     return regime_of(paper_family(horizon=STEPS), TASKS)
@@ -246,6 +253,7 @@ def values(rows: Sequence[Row]) -> dict[str, Any]:
         "sides": sides,
         "parameters": parameters,
         "steps": STEPS,
+        "two_dimensions": apart(),
         "figure_1": len(section_6()["total"]["KTS"]),
         "changes": sharper.steps_to_sharp(longer_experiment()),
         "command": "python analyses/claims/report.py",
