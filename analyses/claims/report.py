@@ -15,9 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bayesmeta.claims.detecting import several_dimensions
+from bayesmeta.claims.experiment import section_6
 from bayesmeta.claims.faults import FAULTS, USES
 from bayesmeta.claims.run import BUDGET, POINTS, Teeth, accepted, as_json, check_claims
-from bayesmeta.claims.verdict import PROVED
+from bayesmeta.claims.verdict import PROVED, Level
 from bayesmeta.environment import paper_family
 from bayesmeta.report.figures.claims import figure_teeth
 from bayesmeta.report.figures.faults import figure_graph
@@ -42,6 +44,8 @@ VERSIONS = ("printed", "repaired", "sharpened")
 STEPS = 10_000
 """The horizon T there, and where the paper's experiment is held against the theorems: eq. (8) asks
 for more steps of exploration than its 200."""
+TASKS = 10_000
+"""Tasks of the paper's experiment."""
 
 
 def record() -> None:
@@ -156,9 +160,10 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 def theory() -> dict[str, Any]:
     """What the theorems promise in the paper's own experiment."""
-    regime = regime_of(paper_family(), 10_000)
+    regime = regime_of(paper_family(), TASKS)
     horizon, tasks = smallest_both(regime)
     return {
+        "regime": regime,
         "constants": {line.name: line.value for line in describe_theory(regime, 20)},
         "vacuous": vacuous(regime),
         "horizon": horizon,
@@ -190,10 +195,21 @@ def at_ratio(ratio: float) -> Regime:
     )
 
 
+def apart() -> str:
+    """The teeth of Theorem 1's check in two dimensions, at the points of a quick one."""
+    points = several_dimensions(Level(True, 0, BUDGET / POINTS))
+    return accepted(Teeth(1.0, max(1 / point.loose for point in points if point.loose)))
+
+
+def longer_experiment() -> Regime:
+    """The paper's experiment, with longer tasks."""
+    return regime_of(paper_family(horizon=STEPS), TASKS)
+
+
 def experiment() -> dict[str, float]:
     """The same in the paper's experiment with longer tasks, and what eq. (12) adds before its last
     task: as printed, and by the sharper radius."""
-    regime = regime_of(paper_family(horizon=STEPS), 10_000)
+    regime = longer_experiment()
     bounds, n, d = regime.bounds, regime.tasks, regime.dim
     eta = 1 / (d * n * regime.horizon)
     told = (d, regime.noise_sd, bounds.action_min, bounds.prior_max)
@@ -236,6 +252,10 @@ def values(rows: Sequence[Row]) -> dict[str, Any]:
         "known_by": known_by,
         "sides": sides,
         "parameters": parameters,
+        "steps": STEPS,
+        "two_dimensions": apart(),
+        "figure_1": len(section_6()["total"]["KTS"]),
+        "changes": sharper.steps_to_sharp(longer_experiment()),
         "command": "python analyses/claims/report.py",
     }
 
@@ -260,7 +280,7 @@ def main(arguments: list[str]) -> None:
     figures = {
         "graph.png": figure_graph(USES, FAULTS, verdicts),
         "teeth.png": figure_teeth(rows),
-        "needed.png": figure_needed(RATIOS, needed, experiment(), 10_000),
+        "needed.png": figure_needed(RATIOS, needed, experiment(), TASKS),
     }
     page, everything = readme(rows), as_csv(rows)
     write_page(

@@ -98,6 +98,7 @@ def edge(level: Level) -> Iterator[tuple[Where, Array, Array, Array, float]]:
 @claim(
     id="alignment-positive",
     constant=("share", 1.0),
+    factor_of="V",
     proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,

@@ -71,7 +71,8 @@ class Claim:
     ``proof`` says where a proof without a gap is: "the paper", a section of
     analyses/claims/proofs.md ("ours"), or the work that is cited. ``constant`` names the argument
     of the check that is the printed constant, and its printed value; how far it may be cut before
-    the check notices is measured with it (``teeth``).
+    the check notices is measured with it (``teeth``). One that is printed as 1 is a factor of
+    something: ``factor_of`` says of what, where that is not the whole bound.
     """
 
     id: str
@@ -93,6 +94,7 @@ class Claim:
     reading_of: str = ""
     proof: str = ""
     constant: tuple[str, float] | None = None
+    factor_of: str = "the bound"
 
     @property
     def about(self) -> str:
@@ -128,6 +130,7 @@ class Declaration(TypedDict, total=False):
     reading_of: str
     proof: str
     constant: tuple[str, float]
+    factor_of: str
 
 
 def claim[C: Callable[..., list[Point]]](

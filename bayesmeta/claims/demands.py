@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
 from bayesmeta.claims.claim import Kind, Section, claim
-from bayesmeta.claims.edges import all_edges
+from bayesmeta.claims.edges import Edge, all_edges, largest
 from bayesmeta.claims.regimes import isotropic
 from bayesmeta.claims.turned import turned_edges
 from bayesmeta.claims.verdict import Level, Point, at_most
@@ -76,11 +77,24 @@ def explored_demands(level: Level, corrected: bool = False, share: float = 1.0) 
     return points
 
 
-def demand_four(level: Level, eighteen: float = 18.0) -> list[Point]:
-    """(iv) where it is tight: both parts of the square equal, 18 (x^2 + y^2 / 36 …) = 1."""
-    x = 1 / math.sqrt(2 * eighteen)  # 18 x^2 = 1/2
-    y = math.sqrt(0.5 * 36 / eighteen)  # 18 y^2 / 36 = 1/2
-    return [at_most({"x": x, "y": y}, 3 * x + y / 2, 1.0)]
+def demand_four(level: Level, share: float = 1.0) -> list[Point]:
+    """(iv) at the edge of ``share`` of M, where it is tight: c_xi^2 c_s sqrt(f_s delta) = 1, which
+    leaves c_xi sqrt(c_s (f_m + c_1 d f_s) delta) = 1/6 to the mean."""
+    points = []
+    for low in (0.1, 1e-2, 1e-3):
+        edge = _tight(low, share)
+        c, c_s = edge.c_xi(), edge.c_s
+        four = 3 * c * math.sqrt(c_s * edge.total) + c**2 * c_s * edge.cov / 2
+        points.append(at_most({**edge.where, "demand": "iv, tight"}, four, 1.0, 1e-9))
+    return points
+
+
+def _tight(low: float, share: float) -> Edge:
+    """The edge of ``demand_four``, one dimension and sigma = 1."""
+    blank = Edge(1, 1.0, low, 1 / 3, 1, 2, 0.3, 0.0, 0.0)
+    wide = replace(blank, cov=1 / (math.sqrt(share) * blank.c_xi() ** 2 * blank.c_s))
+    mean = largest(lambda m: share * replace(wide, mean=m).delta_m() <= 1, low)
+    return replace(wide, mean=mean)
 
 
 @claim(
@@ -93,7 +107,7 @@ def demand_four(level: Level, eighteen: float = 18.0) -> list[Point]:
     ),
     statement="(i)-(iv) follow from delta <= 1/M, and (iii) from (iv)",
     lines="1906-1965",
-    mutations={"9 for 18 in M": partial(demand_four, eighteen=9.0)},
+    mutations={"half of M": partial(demand_four, share=0.5)},
     holds_at=demand_four,
     remark=(
         "(iv) holds, tightly. (iii) fails for small sigma: (iv) gives sqrt(c_s (…)) <= "
@@ -119,7 +133,7 @@ def all_demands(level: Level) -> list[Point]:
         "(i)-(iv), (i) and (ii) with <=, follow from delta <= 1/M with 5 ln(dT/delta) for c_xi^2"
     ),
     mutations={
-        "9 for 18 in M": partial(demand_four, eighteen=9.0),
+        "half of M": partial(demand_four, share=0.5),
         "5 for 3 in (iv)": partial(delta_demands, corrected=True, three=5.0),
         "sigma in c_xi": delta_demands,
         "half of E_v": partial(explored_demands, corrected=True, share=0.5),

@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from bayesmeta.claims.claim import Kind, Section, claim
-from bayesmeta.claims.growth import LAMBDA, RADIUS, example_constant, growth
+from bayesmeta.claims.growth import LAMBDA, RADIUS, example_constants, growth
 from bayesmeta.claims.regimes import isotropic
 from bayesmeta.claims.verdict import Level, Point, at_most
 from bayesmeta.theory import constants as c
@@ -59,14 +59,12 @@ def demonstration(
                             prior=low,
                             mean_norm=1.0,
                         )
-                        cs, ratio = c.c_s(regime), (8 * a * a / regime.bounds.action_min) ** 2
-                        inner = 180 * sigma**2 * cs * (d**2 + 4 * d / low + 5 * sigma**2 * cs / 36)
-                        a_m = example_constant(regime, low)
+                        cs, parts = c.c_s(regime), example_constants(regime, low)
                         b_m = max(
-                            3 + cs**2 * d**2 + 2 * cs**2 * ratio * math.log(d**2 * horizon) ** 2,
-                            3 + inner * math.log(d * horizon) ** 2,
+                            3 + cs**2 * d**2 + parts[0] * math.log(d**2 * horizon) ** 2,
+                            3 + parts[1] * math.log(d * horizon) ** 2,
                         )
-                        root = math.sqrt(a_m)
+                        root = math.sqrt(max(parts))
                         delta = (eight * root * math.log(4 * root) + 2 * math.sqrt(b_m)) ** -power
                         tau = c.gram_steps(regime, delta)
                         where = {

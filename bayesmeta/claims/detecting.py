@@ -12,24 +12,20 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import fresnel, gammaln
+from scipy.special import fresnel
 from scipy.stats import norm
 
 from bayesmeta.checks import Array
-from bayesmeta.claims.one_dimension import Off, deviations
+from bayesmeta.claims.one_dimension import Off, deviations, small_gram
 from bayesmeta.claims.regimes import isotropic
 from bayesmeta.claims.verdict import Level, Point, Where, at_most, counted, estimated
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.regime import Regime
 from bayesmeta.theory.sharper import alignment_cost
+from bayesmeta.theory.theorems import theorem_1
 
 LOW, MEAN = 1e-3, 10.0
 """Sigma_* = LOW I and mu_* = MEAN e_1: theta_1 < 0 has probability Q(316), which is 0."""
-
-
-def small_gram(tau: int, v: float) -> float:
-    """P(V <= v) for tau actions uniform on [-1, 1] and v <= 1: a ball in tau dimensions."""
-    return math.exp(tau / 2 * math.log(math.pi * v / 4) - gammaln(tau / 2 + 1))
 
 
 def _extreme(d: int, horizon: int, delta: float) -> float:
@@ -64,9 +60,7 @@ def _where(regime: Regime, tau: int, delta: float, off: Off, level: float) -> Wh
 
 def _bound(regime: Regime, tau: int, delta: float, off: Off, known: float, share: float) -> float:
     """``share`` of Theorem 1's bound; at sigma = 1 printed and corrected constants agree."""
-    k_1 = c.k_1(regime, tau, 0.0, off.cov**2 / delta, delta, corrected=True)
-    bad = c.c_bad(regime, delta) * delta / math.sqrt(regime.dim)
-    return share * (k_1 * known + bad)
+    return share * theorem_1(regime, tau, 0.0, off.cov**2 / delta, delta, known, corrected=True)
 
 
 def one_dimension(level: Level, share: float = 1.0) -> list[Point]:
@@ -138,8 +132,8 @@ def sharp(level: Level, share: float = 1.0) -> list[Point]:
         for _ in range(20):  # tau = 24 ln(T/delta), T = tau + 1
             tau = math.ceil(24 * math.log((tau + 1) / delta))
         regime = _regime(1, tau)
-        fails = gram_below(tau, tau / 6) + _extreme(1, tau + 1, delta)
-        if fails > 9 * delta / (tau + 1) + 1e-11:
+        fails = math.exp(-tau / 24) + _extreme(1, tau + 1, delta)  # by Tropp's bound
+        if fails > 9 * delta / (tau + 1):
             raise ValueError(f"P(E fails) = {fails:.3g} is more than Theorem 1 allows")
         for part in level.pick((5e-4,), (1e-4, 5e-4, 0.002)):  # |B| over lambda_A tau/2
             cov = part * tau / 6 * LOW**2 / (1 - part * tau / 6 * LOW)

@@ -23,7 +23,7 @@ FAULTS = (
     Fault(
         "support",
         "Assumption 1 asks for a density that falls with the norm only within its support, so a "
-        "law with a hole is admitted; alignment moves actions into the hole",
+        "support that is not the whole ball is admitted; alignment moves actions out of it",
         ("alignment-support", "alignment-density", "theorem-1", "theorem-2"),
         "both theorems for densities that fall on the whole ball, and for truncated Gaussians",
         "say “on the whole ball” in Assumption 1",
@@ -33,7 +33,8 @@ FAULTS = (
         "the density of the noise, eq. (43), and eq. (48) lose sigma², so M and k_1 change with "
         "the units of rewards",
         ("noise-density", "shift-bound", "density-ratio", "delta-demands", "theorem-1"),
-        "Theorem 1 as printed for sigma ≥ 1; for all sigma once repaired",
+        "Theorem 1 as printed for sigma ≥ 1, and repaired for all sigma, for laws that fall on the "
+        "whole ball and truncated Gaussians",
         "5 ln(dT/δ) for c_ξ² in M, k_1, k_2, N_0",
     ),
     Fault(

@@ -30,7 +30,8 @@ NEAR = {LAMBDA: 0.05, RADIUS: 0.05, BOTH: 0.1}
 """What lower orders may add."""
 
 
-def _regime(d: int, fixed: str) -> Regime:
+def growing(d: int, fixed: str) -> Regime:
+    """The regime in d dimensions with what is ``fixed`` fixed."""
     a = {LAMBDA: math.sqrt(d + 2), RADIUS: 1.0, BOTH: 1000.0}[fixed]
     action_min = 1 / (d + 2) if fixed == RADIUS else 1.0
     return isotropic(
@@ -44,24 +45,24 @@ def _regime(d: int, fixed: str) -> Regime:
     )
 
 
-def example_constant(regime: Regime, low: float) -> float:
-    """a_M of Appendix C.6, for f_m = d^2 and f_s = 1: the larger of a_{M_1} and a_{M_2}."""
+def example_constants(regime: Regime, low: float) -> tuple[float, float]:
+    """a_{M_1} and a_{M_2} of Appendix C.6, for f_m = d^2 and f_s = 1; a_M is the larger one."""
     d, cs, noise = regime.dim, c.c_s(regime), regime.noise_sd**2
     ratio = (8 * regime.bounds.radius**2 / regime.bounds.action_min) ** 2
     inner = 180 * noise * cs * (d**2 + 4 * d / low + 5 * noise * cs / 36)
-    return max(2 * cs**2 * ratio, inner)
+    return 2 * cs**2 * ratio, inner
 
 
 def exponent(value: str, fixed: str) -> float:
     """The exponent in d of k_2, N_0 or a_M, logarithms taken off."""
     found = []
     for d in DIMS[fixed]:
-        regime = _regime(d, fixed)
+        regime = growing(d, fixed)
         log = math.log(d**2 * 1e8 * 1e6)
         raw = {
             "k_2": c.k_2(regime) / log,
             "N_0": c.n_0(regime) / log**2,
-            "a_M": example_constant(regime, 1.0),
+            "a_M": max(example_constants(regime, 1.0)),
         }[value]
         found.append(math.log(raw))
     first, last = DIMS[fixed]

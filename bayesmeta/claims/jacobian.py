@@ -96,6 +96,7 @@ def _measured(level: Level) -> list[Measured]:
 @claim(
     id="jacobian-determinant",
     constant=("share", 1.0),
+    factor_of="the exponent",
     proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,
@@ -149,6 +150,7 @@ def jacobian_exact(level: Level, extra: float = 1.0) -> list[Point]:
 @claim(
     id="jacobian-bound",
     constant=("factor", 1.0),
+    factor_of="c_s",
     proof="ours",
     kind=Kind.INEQUALITY,
     section=Section.COVARIANCE_ALIGNMENT,

@@ -95,6 +95,7 @@ def lemma_threshold(level: Level, four: float = 4.0, ten: float = 10.0) -> list[
 @claim(
     id="widening",
     constant=("share", 1.0),
+    factor_of="s",
     proof="the paper",
     kind=Kind.INEQUALITY,
     section=Section.PRIOR_ESTIMATION,

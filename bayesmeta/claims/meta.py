@@ -240,8 +240,11 @@ def balls(level: Level, corrected: bool = False, peeking: bool = False) -> list[
         "with actions of one that knows the prior, and a policy that tells their "
         "precisions apart (threshold: greedy where the precision is that of the true "
         "prior, else the opposite) loses everything. For Thompson Sampling no "
-        "violation was found. On the ball the printed theorem, with its sigma in c_xi, "
-        "is neither proved nor refuted."
+        "violation was found. On the ball, and for truncated Gaussians, it is proved for "
+        "sigma >= 1, where the printed constants are the larger ones, if two or more actions "
+        "are on offer and N_0 >= 10d + 4 ln(16dT) or 5d + 2 ln(4dT) <= 225 "
+        "(theorem-2-corrected, theorem-2-step-sharp); for sigma < 1 it is neither proved nor "
+        "refuted there."
     ),
     survives=(
         "theorem-2-corrected: laws whose support is the ball or truncated Gaussians, c_xi "
@@ -273,7 +276,7 @@ def theorem_2(level: Level) -> list[Point]:
         "The paper's sum over n with theorem-1-corrected, lemma-mqb and "
         "theorem-2-step-corrected; the term with c_bad can be left out where two or more "
         "actions are on offer (theorem-2-step-sharp). No regime is known in which a check "
-        "could fail: eq. (8) makes V about 2 tau times what E_v asks for, so a policy that "
+        "could fail: eq. (8) makes V about 2 tau / d times what E_v asks for, so a policy that "
         "tells a wider prior by its precision gains |B|/lambda_min(V), where k_2 allows for "
         "2|B|/(lambda_A d); and N_0 <= N asks for noise so small that relative regret is "
         "not to be told from 0. Where a condition is broken the check does fail (shell)."

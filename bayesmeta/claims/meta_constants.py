@@ -181,7 +181,8 @@ def n0_burn_in_corrected(level: Level, constant: float = 50.0) -> list[Point]:
 def theorem_2_step(
     level: Level, corrected: bool = False, both: bool = True, share: float = 1.0
 ) -> list[Point]:
-    """sum over n of k_2(n) R / (2 sqrt(n-1)) + c_bad / (sqrt(d)(n-1)) <= k_2 sqrt(N) R, with R no
+    """sum over n of k_1(n) R + c_bad / (sqrt(d)(n-1)) <= k_2 sqrt(N) R, all of task n with delta =
+    1/(n-1), where k_1(n) is k~_2(n) / (2 sqrt(n-1)); with R no
     larger than 2a(T - tau) sqrt(2 tr E[Sigma_{tau+1}]), as for Thompson Sampling."""
     points = []
     for d, horizon in ((1, 1000), (2, 2000), (5, 5000), (10, 10_000)):
@@ -196,9 +197,11 @@ def theorem_2_step(
                 continue
             trace = 2 * d * sigma**2 / (regime.bounds.action_min * tau) + 1 / (tasks**2 * horizon)
             known = 2 * (horizon - tau) * math.sqrt(2 * trace)
-            ns = np.arange(first + 1, tasks + 1)
-            bad = c.c_bad(regime, 1 / tasks) / math.sqrt(d) * float(np.sum(1 / (ns - 1)))
-            main = c.k_2(regime) * known * float(np.sum(1 / (2 * np.sqrt(ns - 1))))
+            late = range(first + 1, tasks + 1)
+            bad = sum(c.c_bad(regime, 1 / (n - 1)) / (n - 1) for n in late) / math.sqrt(d)
+            main = known * sum(
+                c.k_1(regime, tau, c.f_m(regime, n), c.f_s(regime, n), 1 / (n - 1)) for n in late
+            )
             right = share * c.k_2(regime) * math.sqrt(tasks) * known
             if corrected:
                 right += c.bad_tasks(regime)
@@ -238,6 +241,15 @@ def lost_when_extreme(d: int, ell: float) -> float:
     return beyond + (1 - beyond) * others
 
 
+def best_of(d: int, offered: int) -> float:
+    """E max of A'theta / (a |theta|) over actions uniform in the ball: 1 less the integral of
+    F^offered over [-1, 1], where (1 + x)/2 has a beta law."""
+    from scipy.stats import beta
+
+    x = np.linspace(0, 1, 20_001)
+    return 1 - 2 * float(np.trapezoid(beta.cdf(x, (d + 1) / 2, (d + 1) / 2) ** offered, x))
+
+
 @claim(
     id="theorem-2-step-sharp",
     proof="ours",
@@ -246,20 +258,28 @@ def lost_when_extreme(d: int, ell: float) -> float:
         "what the tasks' bad events cost, summed over n, is at most what N_0 R_sing exceeds the "
         "relative regret of the first N_0 tasks by, where two or more actions are on offer"
     ),
-    mutations={"0.3 for 3": {"three": 0.3}, "a step of exploration": {"steps": 1}},
+    mutations={
+        "0.3 for 3": {"three": 0.3},
+        "a step of exploration": {"steps": 1},
+        "one action on offer": {"offered": 1},
+    },
     remark=(
-        "So Theorem 2 needs no c_bad (1 + ln N)/sqrt(d). Let g be a step's largest regret "
-        "given theta. Off the events a task loses T g at most: E[g; E_theta fails] <= 3 delta/"
-        "(dT) E g, the other events are independent of theta (4, by lemma-mqb) or have "
-        "probability delta/(dT) given it (2): 9 E g/(d(n-1)) in all. Both learners explore, "
-        "so R_sing exceeds the relative regret of a task by tau steps of exploration, each of "
-        "lambda_A/(2a) |theta| at least, where g <= 2a |theta|."
+        "So Theorem 2 needs no c_bad (1 + ln N)/sqrt(d). Off the events a step costs 2a |theta| "
+        "at most: E[|theta|; E_theta fails] <= 3 delta/(dT) E|theta|, the other events are "
+        "independent of theta (4, by lemma-mqb) or have probability delta/(dT) given it (2): "
+        "T steps cost 18 a E|theta|/(d(n-1)) in all. Both learners explore, so R_sing exceeds "
+        "the relative regret of a task by tau steps of exploration, each of lambda_A/(2a) "
+        "|theta| at least."
     ),
 )
-def bad_tasks_covered(level: Level, three: float = 3.0, steps: int | None = None) -> list[Point]:
-    """E[g; E_theta fails] <= 3 delta/(dT) E g, exactly, for a Sigma_* that is nearly of rank one;
-    and the sum of 18/(d(n-1)) over tasks beyond N_0 = 3, in units of a E|theta|, against N_0 tau
-    lambda_A/(2 a^2)."""
+def bad_tasks_covered(
+    level: Level, three: float = 3.0, steps: int | None = None, offered: int = 2
+) -> list[Point]:
+    """E[|theta|; E_theta fails] <= 3 delta/(dT) E|theta|, exactly, for a Sigma_* that is nearly of
+    rank one; a step of exploration costs lambda_A/(2a) |theta| or more, exactly, for actions
+    uniform in the ball and, where it is tight, of one direction and norm a; and the sum of
+    18/(d(n-1)) over tasks beyond N_0 = 3, in units of a E|theta|, against N_0 tau lambda_A/(2 a^2).
+    """
     points = []
     for d in (1, 2, 5, 10):
         for horizon in (2, 1000):
@@ -268,10 +288,14 @@ def bad_tasks_covered(level: Level, three: float = 3.0, steps: int | None = None
                 where: Where = {"d": d, "T": horizon, "delta": delta, "what": "E_theta fails"}
                 right = three * delta / (d * horizon)
                 points.append(at_most(where, lost_when_extreme(d, ell), right))
+        where = {"d": d, "on offer": offered, "what": "a step, the ball"}
+        points.append(at_most(where, 1 / (2 * (d + 2)), best_of(d, offered)))
         for tasks in level.pick((4, 10_000), (4, 10, 100, 10_000, 10**6)):
             regime = isotropic(dim=d, horizon=2, tasks=tasks, noise_sd=1.0)
             tau = c.tau_of(regime) if steps is None else steps
             left = 18 / d * float(np.sum(1 / np.arange(3.0, tasks)))
             right = 3 * tau * regime.bounds.action_min / (2 * regime.bounds.radius**2)
             points.append(at_most({"d": d, "N": tasks, "what": "sum over tasks"}, left, right))
+    where = {"d": 1, "on offer": offered, "what": "a step, actions -a and a"}
+    points.append(at_most(where, 0.5, 1 - 2.0 ** (1 - offered)))
     return points

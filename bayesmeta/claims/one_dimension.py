@@ -15,6 +15,7 @@ from bayesmeta.claims.edges import largest
 from bayesmeta.claims.verdict import Level, Point, Where, estimated
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.regime import Regime
+from bayesmeta.theory.theorems import theorem_1
 
 
 class Off(NamedTuple):
@@ -62,7 +63,7 @@ def relative_regret(
     fm, fs = off.mean**2 / delta, off.cov**2 / delta
     k_1 = share * c.k_1(regime, tau, fm, fs, delta, corrected)
     mean = float(known.mean())
-    bound = k_1 * mean + share * c.c_bad(regime, delta) * delta / math.sqrt(regime.dim)
+    bound = share * theorem_1(regime, tau, fm, fs, delta, mean, corrected)
     where |= {
         "mean deviation": off.mean,
         "covariance deviation": off.cov,
@@ -75,14 +76,15 @@ def relative_regret(
     return estimated(where, used - known - k_1 * (known - mean), bound, level.size)
 
 
-def _fails(tau: int) -> float:
-    """P(V < lambda_A / 2 = 1/6) for tau actions uniform on [-1, 1]: a ball in tau dimensions."""
-    return math.exp(tau / 2 * math.log(math.pi / 6) - gammaln(tau / 2 + 1) - tau * math.log(2))
+def small_gram(tau: int, v: float) -> float:
+    """P(V <= v) for tau actions uniform on [-1, 1] and v <= 1: a ball in tau dimensions."""
+    return math.exp(tau / 2 * math.log(math.pi * v / 4) - gammaln(tau / 2 + 1))
 
 
 def failing_events(tau: int, horizon: int, delta: float) -> dict[str, float]:
-    """The probability that the events fail, at most; Theorem 1 asks for 9 delta / (dT) or less."""
-    fails = _fails(tau) + 2 * float(norm.sf(math.sqrt(2 * math.log(horizon / delta))))
+    """The probability that the events fail, at most; Theorem 1 asks for 9 delta / (dT) or less. E_v
+    is V >= lambda_A / 2 = 1/6."""
+    fails = small_gram(tau, 1 / 6) + 2 * float(norm.sf(math.sqrt(2 * math.log(horizon / delta))))
     if fails > 9 * delta / horizon:
         raise ValueError(f"P(E fails) = {fails:.3g} is more than Theorem 1 allows")
     return {"P(E fails), at most": fails, "allowed": 9 * delta / horizon}

@@ -131,6 +131,7 @@ def aligned_gram(
 @claim(
     id="aligned-gram-corrected",
     constant=("share", 1.0),
+    factor_of="c_s",
     proof="ours",
     corrects="aligned-gram",
     statement="lambda_min(V^K) >= (lambda_A d / 2)(1 - c_s sqrt(f_s delta) / d)",
@@ -229,12 +230,10 @@ def density_ratio_corrected(level: Level, six: float = 6.0) -> list[Point]:
     6 sqrt(c_xi^2 c_s delta (f_m + c_1 d f_s)) + c_xi^2 c_s sqrt(f_s delta); alike in all
     directions, and turned."""
     points = []
-    for edge in all_edges(level, corrected=True):
+    found = [(edge, edge.where, largest_log_ratio(edge)) for edge in all_edges(level, True)]
+    found += [(one.edge, one.where, one.log_ratio) for one in turned_edges(level)]
+    for edge, where, log_ratio in found:
         c = edge.c_xi(corrected=True)
         right = six * c * math.sqrt(edge.c_s * edge.total) + c**2 * edge.c_s * edge.cov
-        points.append(_density_point(edge.where, largest_log_ratio(edge), right))
-    for one in turned_edges(level):
-        edge, c = one.edge, one.edge.c_xi(corrected=True)
-        right = six * c * math.sqrt(edge.c_s * edge.total) + c**2 * edge.c_s * edge.cov
-        points.append(_density_point(one.where, one.log_ratio, right))
+        points.append(_density_point(where, log_ratio, right))
     return points

@@ -33,11 +33,13 @@ POINTS = 100_000
 
 class Teeth(NamedTuple):
     """How strong a check is: its constant as ``printed``, and the smallest that it would still
-    accept. Where no constant is named it is a factor before the bound. For equalities the largest
-    difference that would be accepted, and no printed value."""
+    accept. A constant that is printed as 1 is a factor ``of`` something; where none is named, of
+    the bound. For equalities the largest difference that would be accepted, and no printed
+    value."""
 
     printed: float | None
     accepts: float
+    of: str = "the bound"
 
 
 class Checked(NamedTuple):
@@ -99,7 +101,7 @@ def accepted(found: Teeth | None) -> str:
     if found.accepts < 1e-4 * found.printed:
         return "anything"
     if found.printed == 1:
-        return f"{found.accepts:.2g} of the bound"
+        return f"{found.accepts:.2g} of {found.of}"
     return f"{found.accepts:.3g} for {found.printed:g}"
 
 
@@ -115,7 +117,7 @@ def teeth(claim: Claim, verdict: Verdict, level: Level) -> Teeth | None:
     if claim.constant is not None:
         name, printed = claim.constant
         points = level._replace(quick=True) if verdict.simulated else level
-        return Teeth(printed, _smallest(claim, points, name, printed))
+        return Teeth(printed, _smallest(claim, points, name, printed), claim.factor_of)
     if verdict.loose_by is not None:
         return Teeth(1.0, 1 / verdict.loose_by)
     return None if verdict.tolerance is None else Teeth(None, verdict.tolerance)

@@ -210,6 +210,9 @@ def alignment_density(
         widest = float(np.linalg.norm(actions, axis=1).max())
         log = action_log_ratio(actions, moved, widest, np.linalg.inv(precision))
         points.append(at_most({**where, "law": "Gaussian, truncated"}, log, 0.0, 1e-9))
+        shorter, norms = (float(np.linalg.norm(x, axis=1).sum()) for x in (moved, actions))
+        falling = {**where, "law": "exp(-|A|/a) on the ball"}
+        points.append(at_most(falling, (shorter - norms) / where["a"], 0.0, 1e-9))
         expected = -0.5 * float(np.trace(precision @ gap))
         points.append(equal({**where, "what": "exact value"}, abs(log / expected - 1), 1e-4))
     return points

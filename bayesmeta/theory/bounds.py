@@ -76,8 +76,7 @@ def informative(regime: Regime, corrected: bool = False) -> bool:
 
     An algorithm that learns nothing between tasks has a regret of N R_sing, and no larger relative
     regret. The bound k_2 sqrt(N) R + N_0 R_sing, where R is the regret with the known prior, is
-    below that for R = R_sing if and only if k_2 sqrt(N) + N_0 < N; a smaller R asks for less. The
-    term c_bad (1 + ln N) / sqrt(d) of the corrected bound is of lower order and is left out.
+    below that for R = R_sing if and only if k_2 sqrt(N) + N_0 < N; a smaller R asks for less.
     """
     return _per_single(regime, corrected) < regime.tasks
 
@@ -203,12 +202,6 @@ def _of_theorem_2(regime: Regime, actions: int) -> list[Line]:
             math.ceil(c.n_0(regime)),
             "tasks of exploration, Theorem 2",
             math.ceil(c.n_0(regime, corrected=True)),
-        ),
-        Line(
-            "bad tasks",
-            0.0,
-            "what Theorem 2 leaves out, c_bad (1 + ln N) / sqrt(d)",
-            c.bad_tasks(regime),
         ),
         Line(
             "meta bound",

@@ -214,7 +214,8 @@ def burn_in(dim: int, horizon: int) -> float:
 
 def bad_tasks(regime: Regime) -> float:
     """c_bad (1 + ln N) / sqrt(d) with delta = 1/N: the sum of c_bad / (sqrt(d) (n - 1)) over tasks,
-    which the last step of Theorem 2's proof, eq. (83), drops (see the claim theorem-2-step)."""
+    which the last step of Theorem 2's proof, eq. (83), drops (see the claim theorem-2-step); it is
+    needed only where a single action is on offer while exploring (theorem-2-step-sharp)."""
     n = regime.tasks
     return c_bad(regime, 1 / n) * (1 + math.log(n)) / math.sqrt(regime.dim)
 

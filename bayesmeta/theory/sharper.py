@@ -1,9 +1,10 @@
 """Theorem 1 without its rounding up: the smallest constants that we can prove.
 
-Two changes to the corrected proof (analyses/claims/proofs.md, theorem-1-sharp). The event E_v is
+Three changes to the corrected proof (analyses/claims/proofs.md, theorem-1-sharp). The event E_v is
 lambda_min(V) >= lambda_A tau / 2, which has the probability that the paper proves for
-lambda_A d / 2, by the same line. And the two costs of alignment are multiplied as they are, where
-the paper bounds each by a line; so no condition delta <= 1/M is needed.
+lambda_A d / 2, by the same line. The mean and the covariance are estimated within smaller radii.
+And the two costs of alignment are multiplied as they are, where the paper bounds each by a line; so
+no condition delta <= 1/M is needed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from bayesmeta.checks import InputError
 from bayesmeta.theory import constants as c
 from bayesmeta.theory.regime import LARGEST, Regime
 
@@ -80,32 +82,60 @@ def needed_sharp(regime: Regime) -> int:
 
     def enough(n: int) -> bool:
         cost = cost_before(regime, n)
-        return cost.jacobian <= 2 and cost.factor <= 1
+        return _explores(regime, n) and cost.jacobian <= 2 and cost.factor <= 1
 
     return _first(enough)
 
 
-def needed(regime: Regime, corrected: bool = False) -> int:
-    """The same for Theorem 1 as printed or ``corrected``: delta = 1/(n - 1) <= 1/M and k_1 <= 1,
-    with f_m and f_s of Lemma M-QB (corrected: and its condition on n)."""
+def needed(
+    regime: Regime, corrected: bool = False, explored: bool = False, radii: bool = False
+) -> int:
+    """The same for Theorem 1 as printed or ``corrected``: tau < T, delta = 1/(n - 1) <= 1/M and
+    k_1 <= 1, with f_m and f_s of Lemma M-QB (corrected: and its condition on n).
+
+    With ``explored`` E_v is lambda_min(V) >= lambda_A tau / 2: the proof uses lambda_A only
+    through E_v, so that is lambda_A tau / d in its place. With ``radii`` those of
+    ``estimation_radii`` stand for f_m and f_s.
+    """
 
     def enough(n: int) -> bool:
         here, delta = replace(regime, tasks=n), 1 / (n - 1)
-        told = (c.tau_of(here), c.f_m(here, n), c.f_s(here, n), delta)
-        first = c.burn_in(regime.dim, regime.horizon) if corrected else 3
+        tau, first = c.tau_of(here), c.burn_in(regime.dim, regime.horizon) if corrected else 3
+        mean, cov = estimation_radii(here, tau, n)
+        if explored:
+            here = here.changed(action_min=here.bounds.action_min * tau / here.dim)
+        fm, fs = c.f_m(here, n), c.f_s(here, n)
+        told = (tau, *((mean**2 / delta, 4 * cov**2 / delta) if radii else (fm, fs)), delta)
         small = c.largest_m(here, *told, corrected) * delta <= 1
-        return n > first and small and c.k_1(here, *told, corrected) <= 1
+        possible = n > first and _explores(regime, n)
+        return possible and small and c.k_1(here, *told, corrected) <= 1
 
     return _first(enough)
 
 
+def steps_to_sharp(regime: Regime) -> dict[str, int]:
+    """Tasks that are needed after each of the three changes, from the corrected theorem on."""
+    return {
+        "repaired": needed(regime, corrected=True),
+        "λ_A τ/2 for λ_A d/2 in E_v": needed(regime, corrected=True, explored=True),
+        "and smaller radii": needed(regime, corrected=True, explored=True, radii=True),
+        "and the costs multiplied as they are": needed_sharp(regime),
+    }
+
+
+def _explores(regime: Regime, n: int) -> bool:
+    """Whether the steps of exploration that eq. (8) asks for with N = n fit into a task."""
+    return c.tau_of(replace(regime, tasks=n)) < regime.horizon
+
+
 def _first(enough: Callable[[int], bool]) -> int:
-    """The smallest n, on a grid of one per cent, with ``enough`` (which holds from there on)."""
+    """The smallest n, on a grid of one per cent, with ``enough``, which holds from there on, until
+    exploration no longer fits into a task."""
     high = 4
     while not enough(high):
         high *= 4
         if high > LARGEST:
-            raise OverflowError
+            raise InputError("no number of tasks is enough while tau < T; raise horizon")
     low = max(high // 4, 3)
     while high - low > max(1, low // 100):
         middle = math.isqrt(low * high)

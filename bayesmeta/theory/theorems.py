@@ -34,11 +34,12 @@ def theorem_1(
 
 
 def theorem_2(regime: Regime, known: float, single: float, corrected: bool = False) -> float:
-    """The bound of Theorem 2 on the relative regret of N tasks, k_2 sqrt(N) E[R] + N_0 R_sing;
-    corrected: and c_bad (1 + ln N) / sqrt(d), see the claim theorem-2-corrected."""
+    """The bound of Theorem 2 on the relative regret of N tasks, k_2 sqrt(N) E[R] + N_0 R_sing,
+    where two or more actions are on offer (else add ``constants.bad_tasks``, see the claims
+    theorem-2-corrected and theorem-2-step-sharp)."""
     regular = c.k_2(regime, corrected) * math.sqrt(regime.tasks) * known
     exploring = math.ceil(c.n_0(regime, corrected)) * single
-    return regular + exploring + (c.bad_tasks(regime) if corrected else 0.0)
+    return regular + exploring
 
 
 def prior_dependent_task(regime: Regime, actions: int) -> float:

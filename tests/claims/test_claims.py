@@ -272,6 +272,10 @@ def test_teeth() -> None:
         "0.5 of the bound",
     ]
     assert accepted(Teeth(None, 1e-8)) == "± 1e-08" and accepted(Teeth(1.0, 0.0)) == "anything"
+    assert accepted(Teeth(1.0, 0.5, "the exponent")) == "0.5 of the exponent"
+    inside = {one.id: one.factor_of for one in CLAIMS.values() if one.factor_of != "the bound"}
+    assert all(CLAIMS[name].constant is not None for name in inside)
+    assert inside["jacobian-bound"] == "c_s" and len(inside) == 5
 
 
 def test_directions_never_tried() -> None:

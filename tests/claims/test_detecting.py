@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesmeta.claims.detecting import gram_below, small_gram
+from bayesmeta.claims.detecting import gram_below
+from bayesmeta.claims.one_dimension import small_gram
 
 
 def test_the_law_of_the_gram_in_one_dimension() -> None:

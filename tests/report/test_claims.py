@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from bayesmeta.claims import all_claims, faults
 from bayesmeta.claims.faults import Fault
 from bayesmeta.report.figures.claims import figure_teeth
-from bayesmeta.report.figures.faults import figure_graph
+from bayesmeta.report.figures.faults import figure_graph, without_shortcuts
 from bayesmeta.report.figures.needed import figure_needed
 
 FAULTS = (Fault("lost", "", ("lemma",), "", ""), Fault("unseen", "", ("elsewhere",), "", ""))
-USES = {"theorem": ("lemma", "other"), "lemma": ("base",), "alone": ()}
+USES = {"theorem": ("lemma", "other", "base"), "lemma": ("base",), "alone": (), "far": ("base",)}
 
 
 def texts(figure: object) -> list[str]:
@@ -19,7 +22,9 @@ def texts(figure: object) -> list[str]:
 def test_the_graph_goes_from_lemmas_to_theorems() -> None:
     """A box for every claim, further right than all it cites; a violated one has its fault's
     number, and only faults that break something shown are listed."""
-    verdicts = dict.fromkeys(("theorem", "other", "base", "alone"), "holds") | {"lemma": "violated"}
+    verdicts = dict.fromkeys(("theorem", "other", "base", "alone", "far"), "holds") | {
+        "lemma": "violated"
+    }
     figure = figure_graph(USES, FAULTS, verdicts)
     shown = {text.get_text(): text.get_position() for text in figure.axes[0].texts}
     assert {"theorem", "lemma  1", "other", "base", "alone"} <= set(shown)
@@ -27,7 +32,27 @@ def test_the_graph_goes_from_lemmas_to_theorems() -> None:
     assert shown["other"][0] < shown["theorem"][0]
     note = next(text for text in shown if text.startswith("faults:"))
     assert "1  lost" in note and "unseen" not in note
-    assert len(figure.axes[0].patches) == 5
+    assert len(figure.axes[0].patches) == 6
+
+
+def test_no_arrow_runs_behind_a_box() -> None:
+    """What is cited through another claim has no arrow of its own, and an arrow that passes a
+    column does so between its boxes."""
+    assert without_shortcuts(USES)["theorem"] == ["lemma", "other"]
+    for uses, verdicts in (
+        (USES, dict.fromkeys(("theorem", "other", "base", "alone", "far", "lemma"), "holds")),
+        (faults.USES, dict.fromkeys(all_claims(), "holds")),
+    ):
+        axes = figure_graph(uses, FAULTS, verdicts).axes[0]
+        boxes = [
+            patch.get_path().get_extents(patch.get_patch_transform()) for patch in axes.patches
+        ]
+        for x, y in (line.get_data() for line in axes.lines):
+            along = np.linspace(0, len(x) - 1, 200)
+            for at in zip(
+                np.interp(along, range(len(x)), x), np.interp(along, range(len(x)), y), strict=True
+            ):
+                assert not any(box.shrunk(0.98, 0.98).contains(*at) for box in boxes)
 
 
 def test_constants_are_drawn_against_what_is_accepted() -> None:

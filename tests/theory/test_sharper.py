@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from bayesmeta.checks import InputError
 from bayesmeta.claims.jacobian import log_jacobian
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.theory import alignment, sharper
@@ -87,6 +89,26 @@ def test_where_the_theorems_begin_to_speak() -> None:
     assert c.k_1(at, *told, corrected=True) <= 1
     paper = replace(paper_regime(), horizon=10_000)
     assert 1e13 < sharper.needed_sharp(paper) < 1e14 < 1e24 < sharper.needed(paper)
+
+
+def test_each_change_asks_for_fewer_tasks() -> None:
+    """From the repaired theorem to the sharp one in three steps, each of them less."""
+    here = regime(5, noise_sd=0.1)
+    steps = list(sharper.steps_to_sharp(here).values())
+    assert steps[0] == sharper.needed(here, corrected=True)
+    assert steps[-1] == sharper.needed_sharp(here)
+    assert all(after < 0.7 * before for before, after in pairwise(steps))
+
+
+def test_exploration_must_fit_into_a_task() -> None:
+    """tau < T is a condition of the theorems: where it fails first no number of tasks is enough."""
+    short = regime(5, noise_sd=0.1, horizon=900)
+    for count in (sharper.needed, sharper.needed_sharp):
+        with pytest.raises(InputError, match="raise horizon"):
+            count(short)
+    for count in (sharper.needed, sharper.needed_sharp):
+        longer = replace(short, horizon=10_000)
+        assert c.tau_of(replace(longer, tasks=count(longer))) < 10_000
 
 
 def test_radii_are_those_of_the_proofs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,17 +24,19 @@ def figure_graph(
     faults: Sequence[Fault],
     verdicts: Mapping[str, str],
 ) -> Figure:
-    """From lemmas (left) to theorems (right): an arrow from a claim to each that cites it. Violated
-    claims are filled, and carry the numbers of the faults that break them."""
-    columns = _columns(uses)
-    places = _places(uses, columns)
+    """From lemmas (left) to theorems (right): an arrow from a claim to each that cites it, unless
+    another does so in between. Violated claims are filled, and carry the numbers of the faults that
+    break them."""
+    shown = without_shortcuts(uses)
+    columns = _columns(shown)
+    chains = _chains(shown, columns)
+    places = _places(chains, columns)
     tallest = max(len(column) for column in columns)
     figure = new_figure(_WIDE * len(columns), _TALL * tallest + 1.0)
     axes = figure.subplots()
-    for upper, lowers in uses.items():
-        for lower in lowers:
-            _arrow(axes, places[lower], places[upper], verdicts[lower] == "violated")
-    for name, place in places.items():
+    for chain in chains:
+        _arrow(axes, [places[name] for name in chain], verdicts[chain[0]] == "violated")
+    for name, place in ((name, at) for name, at in places.items() if name in verdicts):
         broken = [k for k, fault in enumerate(faults, 1) if name in fault.breaks]
         _box(axes, place, name, verdicts[name] == "violated", broken)
     axes.set_xlim(-0.6, len(columns) - 0.4)
@@ -69,14 +72,43 @@ def _columns(uses: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return [[name for name in names if depth[name] == deepest - k] for k in range(deepest + 1)]
 
 
+def without_shortcuts(uses: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """What a claim cites, less what it also cites through another."""
+
+    def below(name: str) -> set[str]:
+        lowers = uses.get(name, ())
+        return set(lowers).union(*(below(lower) for lower in lowers))
+
+    return {
+        upper: [one for one in lowers if not any(one in below(other) for other in lowers)]
+        for upper, lowers in uses.items()
+    }
+
+
+def _chains(uses: Mapping[str, Sequence[str]], columns: Sequence[list[str]]) -> list[list[str]]:
+    """From a claim to each that cites it; where columns lie between, through a place of its own in
+    each of them, which is added to the column, so that no arrow runs behind a box."""
+    column = {name: k for k, names in enumerate(columns) for name in names}
+    chains = []
+    for upper, lowers in uses.items():
+        for lower in lowers:
+            between = range(column[lower] + 1, column[upper])
+            stops = {k: f"{lower} to {upper}, {k}" for k in between}
+            for k, stop in stops.items():
+                columns[k].append(stop)
+            chains.append([lower, *stops.values(), upper])
+    return chains
+
+
 def _places(
-    uses: Mapping[str, Sequence[str]], columns: Sequence[list[str]]
+    chains: Sequence[Sequence[str]], columns: Sequence[list[str]]
 ) -> dict[str, tuple[float, float]]:
     """Column and height of each claim: in a column by the mean height of what cites it."""
     places: dict[str, tuple[float, float]] = {}
+    pairs = [pair for chain in chains for pair in pairwise(chain)]
     for k in reversed(range(len(columns))):
         citing = {
-            name: [places[upper][1] for upper, lowers in uses.items() if name in lowers]
+            name: [places[upper][1] for lower, upper in pairs if lower == name]
             for name in columns[k]
         }
         wanted = {name: float(np.mean(heights or [0.0])) for name, heights in citing.items()}
@@ -86,15 +118,19 @@ def _places(
     return places
 
 
-def _arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], bad: bool) -> None:
+def _arrow(axes: Axes, stops: Sequence[tuple[float, float]], bad: bool) -> None:
+    """From the right of the first box to the left of the last, level where it passes others."""
+    color, width = (ORANGE, 1.1) if bad else ("#b0b0b0", 0.7)
+    path = [(x + side * _HALF / 2, y) for x, y in stops for side in (-1, 1)][1:-1]
+    axes.plot(*zip(*path[:-1], strict=True), color=color, linewidth=width, zorder=1)
     axes.annotate(
         "",
-        xy=(end[0] - _HALF / 2, end[1]),
-        xytext=(start[0] + _HALF / 2, start[1]),
+        xy=path[-1],
+        xytext=path[-2],
         arrowprops={
             "arrowstyle": "-|>",
-            "color": ORANGE if bad else "#b0b0b0",
-            "linewidth": 1.1 if bad else 0.7,
+            "color": color,
+            "linewidth": width,
             "mutation_scale": 7,
             "shrinkA": 0,
             "shrinkB": 0,
