@@ -246,7 +246,7 @@ class FittedPrior(Estimated):
         level = checked_level(self.level if level is None else level)
         rows = asked_rows(self.design, new, task, rewards, given)
         known = self.moments(self.stats.gram, self.stats.moment)
-        others = self.moments(rows.gram, rows.moment)
+        others = self.moments(rows.others.gram, rows.others.moment)
         mean = np.concatenate([known.mean, others.mean])
         cov = np.concatenate([known.cov, others.cov])
         where = rows.task
