@@ -18,6 +18,7 @@ from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.posterior.centring import centred_in_words
 from bayesmeta.posterior.diagnostics import trustworthy
 from bayesmeta.posterior.mixture import mixed, of_tasks
+from bayesmeta.posterior.reweighted import shares_given
 from bayesmeta.posterior.tree import read
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.design import Design
@@ -220,7 +221,8 @@ class FittedPosterior:
         -------
         pandas.DataFrame
             Columns mean, sd, low and high, exact given the drawn priors, and conditional, which
-            is false.
+            is false. All rows of ``given`` move the prior: its draws count by their likelihood of
+            these rows. Where few of them do, a ``FewDrawsWarning`` says so.
         """
         import pandas as pd
 
@@ -228,11 +230,12 @@ class FittedPosterior:
         rows = asked_rows(self.design, new, task, rewards, given)
         used, local = np.unique(rows.task, return_inverse=True)
         stats = TaskStatistics.trusted(
-            np.concatenate([self.stats.gram, rows.gram])[used],
-            np.concatenate([self.stats.moment, rows.moment])[used],
+            np.concatenate([self.stats.gram, rows.others.gram])[used],
+            np.concatenate([self.stats.moment, rows.others.moment])[used],
         )
         weights = rows.weights if rewards else None
-        columns = mixed(read(self.tree, stats=stats), local, rows.features, level, weights)
+        parts = None if given is None else shares_given(self.tree, rows.others)
+        columns = mixed(read(self.tree, stats=stats), local, rows.features, level, weights, parts)
         return pd.DataFrame({**columns._asdict(), "conditional": False}, index=rows.labels)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
