@@ -118,7 +118,7 @@ def test_what_data_do_not_say_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     command = ["sample", str(tmp_path / "t.csv"), "--task", "t", "--reward", "y", "--intercept"]
     command += ["--draws", "50", "--tune", "100", "--out", str(tmp_path / "a.nc")]
     assert run(*command) == 1
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     assert "not identified: the data do not determine" in shown and "give --noise-sd" in shown
     assert run(*command, "--json") == 1
     found = json.loads(capsys.readouterr().out)
