@@ -175,6 +175,10 @@ def texts(records: Records) -> dict[Path, str]:
 
 
 def main() -> None:
+    missing = [study.name for study in STUDIES if not (HERE.parent / study.record).exists()]
+    if missing:
+        print(f"no page yet, not recorded: {', '.join(missing)} (python analyses/record.py lab)")
+        return
     records = read()
     pictures = {HERE / f"{name}.png": figure for name, figure in figures(records).items()}
     write_page(texts(records), pictures)
