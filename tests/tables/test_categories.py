@@ -222,8 +222,10 @@ def test_labels_of_which_some_are_numbers(batched: bool, tmp_path: Path) -> None
     """Categories where the formula says C(f); otherwise the error says to write that."""
     table(["10", "10A", "11"] * (ROWS // 3)).to_csv(tmp_path / "t.csv", index=False)
     found = bm.tabulate(tmp_path / "t.csv", "y ~ C(f) + (1 | g)", batches=batched)
-    assert features(found) == ["C(f)[T.10A]", "C(f)[T.11]"]
+    assert list(found.stats.feature_labels) == ["intercept", "C(f)[T.10A]", "C(f)[T.11]"]
     with pytest.raises(bm.InputError, match=r"'10A', .* in row 2 .*write C\(f\) in a formula"):
         bm.tabulate(tmp_path / "t.csv", "y ~ f + (1 | g)", batches=batched)
     mixed = table([10, "10A", 11] * (ROWS // 3))
-    assert features(bm.tabulate(mixed, "y ~ C(f) + (1 | g)")) == features(found)
+    again = bm.tabulate(mixed, "y ~ C(f) + (1 | g)")
+    assert again.stats.feature_labels == found.stats.feature_labels
+    np.testing.assert_array_equal(again.stats.gram, found.stats.gram)
