@@ -173,7 +173,9 @@ def far_origin() -> dict[str, Any]:
     found = {}
     for name, days in (("days", frame["Days"]), ("years", frame["Days"] + 2000)):
         rows = np.column_stack([np.ones(len(frame)), days])
-        stats = bm.TaskStatistics.from_arrays(frame["Subject"], frame["Reaction"], rows)
+        stats = bm.TaskStatistics.from_arrays(
+            frame["Subject"], frame["Reaction"], rows, ["intercept", "Days"]
+        )
         start = time.perf_counter()
         tree = bm.sample_posterior(stats, cores=2, random_seed=1)
         took = time.perf_counter() - start

@@ -48,7 +48,7 @@ def add(commands: Subparsers) -> None:
         type=_method,
         choices=METHODS,
         default="reml",
-        help="default: %(default)s; split and gls are in Python only",
+        help="default: %(default)s; split and gls are of fit_prior, in Python",
     )
     how.add_argument(
         "--widening", type=float, metavar="C", help="c_w of eq. (12), for moment-widened"

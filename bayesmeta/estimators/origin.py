@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesmeta.checks import Array
 from bayesmeta.display import visible
@@ -55,8 +54,8 @@ def origin_note(stats: TaskStatistics, estimate: PriorEstimate) -> str:
     the correlation of intercept and year is -1.000 because the origin of year is far from the
     data; at its mean, 2004.5, it is -0.39: centre year
     """
-    first = _intercept(stats)
-    if first is None:
+    first = intercept_of(stats)
+    if first is None or not stats.differs[first]:
         return ""
     cov, labels = estimate.prior.cov, [visible(one) for one in stats.feature_labels]
     means = stats.gram[:, first].sum(axis=0) / stats.gram[:, first, first].sum()
@@ -81,18 +80,33 @@ def origin_note(stats: TaskStatistics, estimate: PriorEstimate) -> str:
     return "; ".join(notes)
 
 
-def _intercept(stats: TaskStatistics) -> int | None:
-    """The feature that is always 1 and differs between tasks: one that is called so, or whose sum
-    of squares is the number of rows, in every task. None where there is none."""
-    differs: NDArray[np.bool_] = stats.differs
+def intercept_of(stats: TaskStatistics) -> int | None:
+    """The feature that is always 1: one that is called so, else the only one that may be.
+
+    Parameters
+    ----------
+    stats : TaskStatistics
+
+    Returns
+    -------
+    int or None
+        None where there is none, also where several may be (actions with entries of +-1).
+    """
     for k, label in enumerate(stats.feature_labels):
-        if differs[k] and label.lower() in NAMES:
+        if label.lower() in NAMES and may_be_one(stats, k):
             return k
     if stats.count is None or stats.log_weights is not None:
         return None
-    squares = np.diagonal(stats.gram, axis1=1, axis2=2)
-    found = np.flatnonzero(differs & (squares == stats.count[:, None]).all(axis=0))
-    return int(found[0]) if len(found) else None
+    found = [k for k in range(stats.dim) if may_be_one(stats, k)]
+    return found[0] if len(found) == 1 else None
+
+
+def may_be_one(stats: TaskStatistics, k: int) -> bool:
+    """Whether a feature's sum of squares is the number of rows in every task; with weights, or
+    where the rows were not counted, its label has to do."""
+    if stats.count is None or stats.log_weights is not None:
+        return True
+    return bool((stats.gram[:, k, k] == stats.count).all())
 
 
 def _correlation(cov: Array, i: int, j: int) -> float:

@@ -134,7 +134,8 @@ def percentiles(draws: Array, level: float) -> tuple[Array, Array]:
     return low, high
 
 
-def basic(draws: Array, values: Array, level: float) -> tuple[Array, Array]:
-    """The percentiles reflected at the estimates."""
-    low, high = percentiles(draws, level)
-    return 2 * values - high, 2 * values - low
+def shares_without(draws: Array) -> Array:
+    """The share of the draws in which a quantity has no value, as a correlation has none where a
+    standard deviation is 0."""
+    out: Array = np.isnan(draws).mean(axis=0)
+    return out

@@ -139,7 +139,10 @@ class Estimated:
         if self.estimate.status is Status.NOT_IDENTIFIED:
             return f"no Wald interval of {said}, as the data do not determine Sigma"
         likely = self.method in ("ml", "reml")
-        reason = "on the boundary, or with an error larger than itself"
+        reason = (
+            "it or its standard deviation is on the boundary, or has an error above 1 on the scale "
+            "of its interval"
+        )
         way = "profile" if likely else "bootstrap"
         return Advice(
             "no Wald interval of {names} ({reason}): use {way}",

@@ -64,6 +64,8 @@ def fit(
             A column of weights, of known variances, or of known standard errors of rows.
         drop_missing : bool
             Leave out rows that lack a value, instead of refusing them.
+        batches : bool
+            Whether to sum a file up in batches; by default those above 200 MB are.
 
         And those of the method: ``widening``, ``horizon``, ``bounds``, ``limit`` and ``threads`` of
         ``fit_prior``; with ``"posterior"`` those of ``sample_posterior`` (``prior``, ``draws``,

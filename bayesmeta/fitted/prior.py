@@ -11,7 +11,7 @@ import numpy as np
 from bayesmeta.checks import Array, InputError, one_of
 from bayesmeta.display import html_table
 from bayesmeta.fitted import wald
-from bayesmeta.fitted.bootstrap import Drawn, basic, bootstrap, percentiles
+from bayesmeta.fitted.bootstrap import Drawn, bootstrap, percentiles, shares_without
 from bayesmeta.fitted.estimated import Estimated
 from bayesmeta.fitted.profile import profile_intervals
 from bayesmeta.fitted.quantities import checked_level
@@ -30,7 +30,7 @@ from bayesmeta.fitted.tasks import (
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-INTERVALS = ("wald", "profile", "bootstrap", "basic")
+INTERVALS = ("wald", "profile", "bootstrap")
 UNCERTAINTY = ("mean", "bootstrap", "none")
 """What of (mu, Sigma, sigma) is in intervals of tasks and predictions."""
 REPLICATIONS = 500
@@ -116,8 +116,9 @@ class FittedPrior(Estimated):
             ``"profile"``
                 where twice the log-likelihood, all else at its best, is below its largest by a
                 quantile of chi-squared; as in lme4 that of maximum likelihood, also after REML
-            ``"bootstrap"``, ``"basic"``
-                percentiles of estimates from data drawn from the fit, or these reflected
+            ``"bootstrap"``
+                percentiles of estimates from data drawn from the fit; of a correlation, of those
+                in which both standard deviations are above 0
         level : float, optional
             Their probability; that of the fit where None.
         random_seed, replications : int
@@ -126,13 +127,14 @@ class FittedPrior(Estimated):
         Returns
         -------
         pandas.DataFrame
-            Columns low and high; ``attrs`` has method, level and failed replications.
+            Columns low and high; ``attrs`` has method, level, failed replications, and the share
+            of the others in which a quantity (a correlation) is undefined, where there are any.
         """
         import pandas as pd
 
         one_of("method", method, INTERVALS)
         level = checked_level(self.level if level is None else level)
-        failed = 0
+        failed, undefined = 0, {}
         if method == "wald":
             low, high = wald.interval(self.values(), self.errors(), self.quantities, level)
         elif method == "profile":
@@ -143,11 +145,13 @@ class FittedPrior(Estimated):
             drawn = self.redrawn(replications, random_seed)
             draws, failed = self.quantities.values(drawn.mean, drawn.cov, drawn.noise), drawn.failed
             low, high = percentiles(draws, level)
-            if method == "basic":
-                low, high = basic(draws, self.values(), level)
+            shares = shares_without(draws)
+            names = self.quantities.names
+            undefined = {one: float(n) for one, n in zip(names, shares, strict=True) if n}
         index = pd.Index(self.quantities.names, name="quantity")
         found = pd.DataFrame({"low": low, "high": high}, index=index)
         found.attrs |= {"method": method, "level": level, "failed": failed}
+        found.attrs["undefined"] = undefined
         return found
 
     def redrawn(self, replications: int = REPLICATIONS, random_seed: int = 0) -> Drawn:

@@ -17,7 +17,7 @@ import numpy as np
 
 from bayesmeta.checks import Advice, Argument, Array, InputError
 from bayesmeta.display import in_middle, visible
-from bayesmeta.estimators.origin import NAMES
+from bayesmeta.estimators.origin import intercept_of, may_be_one
 from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
@@ -101,13 +101,8 @@ def centring_of(stats: TaskStatistics, centre: bool | str | None = None) -> Cent
                 given=repr(given),
             )
         )
-    found = [
-        i
-        for i, name in enumerate(names)
-        if name == given or (given is None and name.lower() in NAMES)
-    ]
-    found = [i for i in found if _always_one(stats, i)]
-    if not found:
+    k = intercept_of(stats) if given is None else names.index(given)
+    if k is None or not may_be_one(stats, k):
         if centre is not None:
             raise InputError(
                 Advice(
@@ -115,20 +110,12 @@ def centring_of(stats: TaskStatistics, centre: bool | str | None = None) -> Cent
                 )
             )
         return None
-    k = found[0]
     total = stats.gram[:, k].sum(axis=0)
     means = total / total[k]
     means[k] = 0.0
     if not stats.differs[k]:
         means[stats.differs] = 0.0
     return Centring(k, means) if means.any() else None
-
-
-def _always_one(stats: TaskStatistics, i: int) -> bool:
-    """Whether its sum of squares is the number of rewards; with weights the label has to do."""
-    if stats.log_weights is not None:
-        return True
-    return stats.count is not None and bool((stats.gram[:, i, i] == stats.count).all())
 
 
 def taken_off(tree: xr.DataTree) -> dict[str, float]:

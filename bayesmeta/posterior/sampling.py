@@ -105,10 +105,10 @@ def sample_posterior(
     theta
         Keep draws of every task's theta, too; ``add_theta`` adds them later.
     centre
-        Features are taken about their means where one of them is an intercept (always 1, and named
-        intercept, Intercept or (Intercept); a ``str`` is another name of it), so that the origin of
-        a feature does not matter to the prior; results are of the features as they are. False
-        switches it off.
+        Features are taken about their means where one of them is an intercept (always 1; with
+        weights it must be named intercept, Intercept or (Intercept), or a ``str`` says its name),
+        so that the origin of a feature does not matter to the prior; results are of the features
+        as they are. False switches it off.
     rows
         The rows that ``stats`` were made of (``Design.rows``), for predictions and likelihoods of
         rewards.

@@ -85,14 +85,17 @@ def _intervals(
     fitted: FittedPrior, wording: Callable[[str], str], ends: DataFrame | None
 ) -> list[dict[str, Any]]:
     """Estimate, standard error, low and high of every quantity; null where there is no end, with a
-    note where there is no Wald interval."""
+    note where there is no Wald interval, and with the share of a bootstrap's replications where it
+    is undefined."""
     found = fitted.confint() if ends is None else ends
     said = {"method": found.attrs["method"], "level": found.attrs["level"]}
     rows = fitted.summary().assign(low=found["low"], high=found["high"]).reset_index()
     none = fitted.without_wald if said["method"] == "wald" else []
-    note = wording(fitted.no_wald)
+    note, without = wording(fitted.no_wald), found.attrs["undefined"]
     return [
-        {**row, **said} | ({"note": note} if row["quantity"] in none else {})
+        {**row, **said}
+        | ({"note": note} if row["quantity"] in none else {})
+        | ({"undefined": without[row["quantity"]]} if row["quantity"] in without else {})
         for row in rows.to_dict("records")
     ]
 
@@ -161,16 +164,25 @@ def _print_summary(
 ) -> None:
     """Means, standard deviations, correlations and noise with errors and intervals."""
     shown = fitted.summary()
-    method, level, failed = "wald", fitted.level, 0
+    method, level, failed, undefined = "wald", fitted.level, 0, {}
     if ends is not None:
         shown = shown.assign(low=ends["low"], high=ends["high"])
-        method, level, failed = (ends.attrs[name] for name in ("method", "level", "failed"))
+        method, level, failed, undefined = (
+            ends.attrs[name] for name in ("method", "level", "failed", "undefined")
+        )
     numbers = [[number(one) for one in row] for row in shown.to_numpy(dtype=float).tolist()]
     rows = quantity_rows(console, list(map(str, shown.index)), numbers)
     heads = ["quantity", "estimate", "s.e.", percent((1 - level) / 2), percent((1 + level) / 2)]
     console.print(table(fitted.title, heads, rows))
     lost = f" ({failed} replications had no estimate)" if failed else ""
-    console.print(f"intervals: {method}{lost}")
+    of_ml = method == "profile" and fitted.method == "reml"
+    which = " (of the likelihood, also after REML)" if of_ml else ""
+    console.print(f"intervals: {method}{which}{lost}")
+    if undefined:
+        told = [f"{visible(name)} in {share:.1%}" for name, share in undefined.items()]
+        more = [f"{len(told) - 3} more"] if len(told) > 3 else []
+        said = f"undefined in some replications, left out: {', '.join(told[:3] + more)}"
+        console.print(said, markup=False, highlight=False)
     if method == "wald" and fitted.no_wald:
         console.print(visible(wording(fitted.no_wald)), markup=False, highlight=False)
 

@@ -3,7 +3,8 @@
 - A pandas categorical is one of categories, also where they are numbers. They keep its order,
   ordered or not, and those without a row are left out.
 - Text of which nothing reads as a number is categories, in the order of characters. Dates as text
-  are refused, as dates are, unless a formula says C(…): a category for every day is seldom meant.
+  are refused, as dates are, and text of which some reads as numbers is refused as numbers, unless a
+  formula says C(…): a category for every day, or for a misprint, is seldom meant.
 - A Parquet file keeps the order of a pandas categorical of text; of numbers it keeps only that they
   are categories, so these are sorted. So are dictionaries that pandas did not write and that are
   not called ordered, and those that differ between parts of a file or partitions of Dask's.
@@ -64,9 +65,9 @@ class Seen:
         except TypeError:
             self.odd = True
 
-    def categories(self, name: str, dates: bool = False) -> Categories:
+    def categories(self, name: str, called: bool = False) -> Categories:
         """In their order; None where the column holds numbers, or what is refused as numbers.
-        ``dates``: whether dates as text may be categories."""
+        ``called``: whether a formula calls them categories, so that text is, whatever it reads."""
         if self.odd:
             return None
         if self.orders:
@@ -74,18 +75,18 @@ class Seen:
             one = len(self.orders) == 1
             found = [value for value in first if value in self.values] if one else []
             return _checked([label(value) for value in found or in_order(self.values)], name)
-        if not _words(self.values):
+        if not _words(self.values, called):
             return None
-        if not dates:
+        if not called:
             _refuse_dates(name, self.values)
-        return _checked(sorted(map(str, self.values)), name)
+        return _checked(sorted(map(label, self.values)), name)
 
 
-def categories_of(column: Series, name: str, dates: bool = False) -> Categories:
+def categories_of(column: Series, name: str, called: bool = False) -> Categories:
     """Those of a whole column."""
     seen = Seen()
     seen.add(column)
-    return seen.categories(name, dates)
+    return seen.categories(name, called)
 
 
 def label(value: Any) -> str:
@@ -109,14 +110,17 @@ def sort_dictionary(frame: DataFrame, name: str) -> None:
     frame[name] = column.cat.set_categories(in_order(column.cat.categories), ordered=False)
 
 
-def _words(values: Iterable[Hashable]) -> bool:
-    """Whether these are text of which nothing reads as a number."""
+def _words(values: Iterable[Hashable], called: bool) -> bool:
+    """Whether these are text of which nothing reads as a number; of what is ``called`` categories,
+    whether there is such text."""
     import pandas as pd
 
     found = list(values)
-    if not found or not all(isinstance(one, str) for one in found):
+    texts = [one for one in found if isinstance(one, str)]
+    if not texts or (len(texts) < len(found) and not called):
         return False
-    return bool(pd.to_numeric(pd.Series(found, dtype=object), errors="coerce").isna().all())
+    no = pd.to_numeric(pd.Series(texts, dtype=object), errors="coerce").isna()
+    return bool(no.any() if called else no.all())
 
 
 def _refuse_dates(name: str, values: Iterable[Hashable]) -> None:

@@ -70,7 +70,14 @@ def one_column(
         known = ", ".join(repr(str(one)) for one in frame.columns)
         raise InputError(f"there is no column {name!r}; the columns are {known:.200}")
     if kind is None:
-        return numbers(frame, name, rows)
+        try:
+            return numbers(frame, name, rows)
+        except InputError as error:
+            if not frame[name].map(lambda one: isinstance(one, str)).any():
+                raise
+            raise InputError(
+                f"{error}; if these are categories, write C({name}) in a formula"
+            ) from None
     try:
         codes, found = pd.factorize(frame[name])
     except TypeError:

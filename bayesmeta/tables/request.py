@@ -45,7 +45,7 @@ class Request(NamedTuple):
         return names
 
     def may_be_dates(self) -> set[str]:
-        """Columns whose dates are categories, since the formula says so."""
+        """Columns whose text is categories, also dates and numbers, since the formula says C(…)."""
         return called_categories(parsed(self.fixed)) if self.fixed else set()
 
     def read(self, names: Sequence[str]) -> list[str]:

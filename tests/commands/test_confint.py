@@ -9,6 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import bayesmeta as bm
+from bayesmeta.fitted.prior import FittedPrior
+from bayesmeta.report.fitted import as_json
 from tests.helpers import SLEEP_COLUMNS as COLUMNS
 from tests.helpers import run
 
@@ -21,6 +24,38 @@ def test_profile_ends_are_in_the_json(sleep: Path, capsys: pytest.CaptureFixture
     np.testing.assert_allclose(ends["sd[Days]"], (3.801, 8.753), atol=1e-3)
     assert {(one["method"], one["level"]) for one in found["intervals"]} == {("profile", 0.95)}
     assert found["aic"] == pytest.approx(1755.628, abs=1e-3) and found["conditional"] is False
+
+
+def test_whose_ends_a_profile_has(sleep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those of the likelihood, which is said below a table by REML, where it may surprise."""
+    for method, said in (("reml", "profile (of the likelihood, also after REML)"), ("ml", "")):
+        assert run("fit", str(sleep), *COLUMNS, "--confint", "profile", "--method", method) == 0
+        shown = capsys.readouterr().out
+        assert "intervals: profile" in shown and ("also after REML" in shown) is bool(said)
+        assert said in shown
+
+
+def test_undefined_correlations_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Tasks that hardly differ: in part of the replications a spread is 0, and there is no
+    correlation. The share is printed and in the JSON."""
+    rng = np.random.default_rng(17)
+    x, y = rng.standard_normal((2, 48))
+    frame = pd.DataFrame({"t": np.arange(8).repeat(6), "x": x, "y": y})
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    columns = ["--task", "t", "--reward", "y", "--features", "x", "--intercept"]
+    assert run("fit", str(path), *columns, "--confint", "bootstrap") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    fit = bm.fit(frame, "y ~ x + (x | t)")
+    assert isinstance(fit, FittedPrior)
+    ends, drawn = fit.confint("bootstrap"), fit.redrawn()
+    share = float(np.mean((drawn.cov[:, 0, 0] == 0) | (drawn.cov[:, 1, 1] == 0)))
+    assert share > 0 and ends.attrs["undefined"] == {"corr[x, intercept]": share}
+    assert f"left out: corr[x, intercept] in {share:.1%}" in shown
+    told = as_json(fit, ends=ends)["intervals"]
+    assert [one.get("undefined") for one in told] == [None] * 4 + [share, None]
 
 
 def test_tables_fit_80_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

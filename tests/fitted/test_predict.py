@@ -8,6 +8,7 @@ import pytest
 
 import bayesmeta as bm
 from bayesmeta.fitted.prior import FittedPrior
+from tests.helpers import ROOT
 
 FORMULA = "Reaction ~ Days + (Days | Subject)"
 
@@ -66,3 +67,11 @@ def test_uncertainty_makes_predictions_longer(sleep: FittedPrior) -> None:
     drawn = sleep.redrawn(60)
     spread = drawn.cov[:, 0, 0].mean() + drawn.mean[:, 0].var()
     assert boot == pytest.approx(np.sqrt(spread))
+
+
+def test_the_page_says_what_was_recorded() -> None:
+    """The coverage of predictions of a new task, with ten tasks."""
+    told = pd.read_csv(ROOT / "analyses/intervals/intervals.csv")
+    row = told[(told["quantity"] == "a new task") & (told["tasks"] == 10)].iloc[0]
+    page = (ROOT / "docs/own-data.md").read_text()
+    assert f"({row['covered'] / row['available']:.0%} cover with 10 of them)" in page

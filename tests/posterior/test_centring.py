@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import bayesmeta as bm
+from bayesmeta.estimators.origin import intercept_of
 from bayesmeta.posterior.centring import Centring, centring_of
 
 
@@ -55,14 +56,21 @@ def test_there_and_back() -> None:
 
 
 def test_what_is_centred() -> None:
-    """Only with a feature that is always 1 and says so, or is named; not if switched off."""
+    """Only with a feature that is always 1, whatever its name, as REML's note has it; not if
+    switched off, and not where entries of +-1 leave open which one it is."""
     stats = sleep_like(3.0)
     assert centring_of(stats, False) is None
-    assert centring_of(replace(stats, features=("one", "day"))) is None
+    for names in (("const", "day"), ("day", "intercept")):
+        found = centring_of(replace(stats, features=names))
+        assert found is not None and found.intercept == 0 == intercept_of(stats)
     assert centring_of(replace(stats, features=("one", "day")), "one") is not None
-    assert centring_of(replace(stats, features=("day", "intercept"))) is None  # not always 1
+    signs = np.tile([[1.0, -1.0], [1.0, 1.0]], (20, 1))
+    signed = bm.TaskStatistics.from_arrays(np.arange(20).repeat(2), np.arange(40.0), signs)
+    assert centring_of(signed) is None
     with pytest.raises(bm.InputError, match="always 1"):
-        centring_of(replace(stats, features=("one", "day")), True)
+        centring_of(signed, True)
+    with pytest.raises(bm.InputError, match="always 1"):
+        centring_of(stats, "day")
     with pytest.raises(bm.InputError, match="label of a feature"):
         centring_of(stats, "two")
 

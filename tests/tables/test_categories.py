@@ -215,3 +215,17 @@ def test_other_text_is_no_date(text: str) -> None:
     for other in ("another", "2024-01-31"):
         frame = table([text, other] * (ROWS // 2))
         assert bm.tabulate(frame, "y ~ f + (1 | g)").stats.dim == 2
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_labels_of_which_some_are_numbers(batched: bool, tmp_path: Path) -> None:
+    """Categories where the formula says C(f); otherwise the error says to write that."""
+    table(["10", "10A", "11"] * (ROWS // 3)).to_csv(tmp_path / "t.csv", index=False)
+    found = bm.tabulate(tmp_path / "t.csv", "y ~ C(f) + (1 | g)", batches=batched)
+    assert list(found.stats.feature_labels) == ["intercept", "C(f)[T.10A]", "C(f)[T.11]"]
+    with pytest.raises(bm.InputError, match=r"'10A', .* in row 2 .*write C\(f\) in a formula"):
+        bm.tabulate(tmp_path / "t.csv", "y ~ f + (1 | g)", batches=batched)
+    mixed = table([10, "10A", 11] * (ROWS // 3))
+    again = bm.tabulate(mixed, "y ~ C(f) + (1 | g)")
+    assert again.stats.feature_labels == found.stats.feature_labels
+    np.testing.assert_array_equal(again.stats.gram, found.stats.gram)
