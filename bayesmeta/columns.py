@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesmeta.checks import Array, InputError
+from bayesmeta.units import MOST
 
 _EXACT = 2.0**53
 """Up to which floats hold every whole number."""
@@ -138,14 +139,22 @@ def numbers(frame: Any, name: str, rows: NDArray[np.int64] | None = None) -> Arr
         found = converted.to_numpy(dtype=float, na_value=np.nan)
     except Exception:
         raise InputError(f"column {name!r} holds {kind}, not real numbers") from None
-    bad = ~np.isfinite(found)
-    if bad.any():
+    high, low = found.max(initial=0.0), found.min(initial=0.0)  # NaN where there is one
+    if not (high <= MOST and -low <= MOST):
+        bad = ~np.isfinite(found)
+        if not bad.any():
+            bad = np.abs(found) > MOST
         place = int(np.argmax(bad))
         row = place + 1 if rows is None else int(rows[place])
         value = column.iloc[place]
         shown = value.item() if isinstance(value, np.generic) else value
         none = pd.api.types.is_scalar(value) and pd.isna(value)
         what = "no value" if none else f"{shown!r:.60}, which is not a finite number,"
-        raise InputError(f"column {name!r} has {what} in row {row} (not counting the header)")
+        units = ""
+        if np.isfinite(found[place]):
+            what, units = f"{found[place]:.6g}, which is too large,", "; choose other units"
+        raise InputError(
+            f"column {name!r} has {what} in row {row} (not counting the header){units}"
+        )
     out: Array = found
     return out

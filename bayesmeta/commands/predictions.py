@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from warnings import catch_warnings
 
 from bayesmeta.checks import InputError
-from bayesmeta.columns import label_key
 from bayesmeta.commands.table import in_options
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 COLUMNS = ("mean", "sd", "low", "high", "conditional")
 """Of a prediction."""
-SHOWN = 3
-"""Labels of new tasks in a note."""
 
 
 class New(NamedTuple):
@@ -61,7 +59,7 @@ def read_new(options: argparse.Namespace, design: Design) -> New | None:
 
     Everything is checked here, before the work.
     """
-    from bayesmeta.fitted.rows import asked_rows
+    from bayesmeta.fitted.rows import NewTaskWarning, asked_rows
     from bayesmeta.runner.files import writable_folder
     from bayesmeta.tables.missing import Missing
     from bayesmeta.tables.reading import read_table
@@ -95,11 +93,15 @@ def read_new(options: argparse.Namespace, design: Design) -> New | None:
         frame = frame[~lacking]
         if not len(frame):
             raise InputError("there are no rows with all values")
-        with _saying_so():
+        with catch_warnings(record=True, action="always", category=NewTaskWarning) as told:
             asked_rows(design, frame, None, options.with_noise)
-    notes = [note for note in (missing.note(), _new_tasks(frame, design)) if note]
+    notes = [missing.note(), *(str(one.message) for one in told)]
+    if design.task not in frame.columns:
+        notes.append(
+            f"there is no column {design.task!r}, so its rows are predicted for a new task"
+        )
     writable_folder(place.parent)
-    return New(frame, place, tuple(f"{path}: {note}" for note in notes))
+    return New(frame, place, tuple(f"{path}: {note}" for note in notes if note))
 
 
 @contextmanager
@@ -109,18 +111,6 @@ def _about(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{path}: {in_options(error.args[0])}") from None
-
-
-@contextmanager
-def _saying_so() -> Iterator[None]:
-    """Without the warning of new tasks, which ``_new_tasks`` puts in words."""
-    import warnings
-
-    from bayesmeta.fitted.rows import NewTaskWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NewTaskWarning)
-        yield
 
 
 def _check_names(frame: DataFrame, read: list[str]) -> None:
@@ -136,25 +126,11 @@ def _check_names(frame: DataFrame, read: list[str]) -> None:
             raise InputError(f"there is a column {name!r}, as predictions have; rename it")
 
 
-def _new_tasks(frame: DataFrame, design: Design) -> str:
-    """What to say where tasks are new, since a label may be misspelt."""
-    if design.task not in frame.columns:
-        return f"there is no column {design.task!r}, so its rows are predicted for a new task"
-    known = set(map(label_key, design.stats.task_labels))
-    rows = [str(one) for one in frame[design.task] if label_key(one) not in known]
-    if not rows:
-        return ""
-    labels = list(dict.fromkeys(rows))
-    more = f" and {len(labels) - SHOWN} more" if len(labels) > SHOWN else ""
-    what = "1 row is of a new task" if len(rows) == 1 else f"{len(rows)} rows are of new tasks"
-    return f"{what}: {', '.join(map(repr, labels[:SHOWN]))}{more}"
-
-
 def predicted(new: New, predict: Callable[[DataFrame], DataFrame]) -> Callable[[Path], None]:
     """What writes the rows with their predictions to a file."""
-    with _saying_so():
+    from bayesmeta.fitted.rows import NewTaskWarning
+
+    with catch_warnings(action="ignore", category=NewTaskWarning):  # they are told
         found = predict(new.rows)
-    if "conditional" not in found:  # draws of the prior include its uncertainty
-        found = found.assign(conditional=False)
     table = new.rows.assign(**{name: found[name].to_numpy() for name in COLUMNS})
     return lambda to: table.to_csv(to, index=False)

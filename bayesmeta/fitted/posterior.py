@@ -11,6 +11,7 @@ import numpy as np
 
 from bayesmeta.checks import Array, one_of
 from bayesmeta.display import html_table
+from bayesmeta.fitted.predictions import with_predictions
 from bayesmeta.fitted.quantities import Quantities, checked_level
 from bayesmeta.fitted.rows import asked_rows
 from bayesmeta.fitted.tables import posterior_title, summary_rows, text_of
@@ -251,6 +252,33 @@ class FittedPosterior:
         parts = None if given is None else shares_given(self.tree, rows.others)
         columns = mixed(read(self.tree, stats=stats), local, rows.features, level, weights, parts)
         return pd.DataFrame({**columns._asdict(), "conditional": False}, index=rows.labels)
+
+    def predictions(
+        self,
+        new: object,
+        task: Hashable | None = None,
+        *,
+        rewards: bool = False,
+        random_seed: int = 0,
+    ) -> xr.DataTree:
+        """The same as draws, for ArviZ: a draw of every row for every drawn prior.
+
+        Parameters
+        ----------
+        new, task, rewards
+            As ``predict`` has them; rows that a new task has of its own (``given``) are not taken
+            here.
+        random_seed : int
+            Of the draws.
+
+        Returns
+        -------
+        xarray.DataTree
+            The fit's tree, which is not changed, with the groups ``predictions``
+            (``mean_rewards``, or ``rewards``, by chain, draw and row) and
+            ``predictions_constant_data``. Rows of one task have its theta in common.
+        """
+        return with_predictions(self.tree, self.design, new, task, rewards, random_seed)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
         """Headline, table and lines below it."""

@@ -19,9 +19,10 @@ from bayesmeta.columns import numbers, plain_label, row_labels, tasks_of
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.categories import Categories, Seen, sort_dictionary
 from bayesmeta.tables.coding import Coder, one_column, stateful
+from bayesmeta.tables.csvbatches import arrow_translated, mark_missing, opened_csv
 from bayesmeta.tables.missing import Missing
 from bayesmeta.tables.parquet import category_columns, mark_categories
-from bayesmeta.tables.reading import MISSING, is_parquet, refuse_devices, translated
+from bayesmeta.tables.reading import is_parquet, refuse_devices, translated
 from bayesmeta.tables.request import Request
 from bayesmeta.tables.totals import Totals
 
@@ -32,8 +33,6 @@ LARGE = 200_000_000
 """Files of more bytes are read in batches, unless one says otherwise."""
 ROWS = 1 << 18
 """Of a batch; up to some thirty of them wait in memory when reading is faster than summing."""
-BLOCK = 1 << 23
-"""Bytes of a CSV file that make a batch."""
 
 
 class Batch(NamedTuple):
@@ -155,7 +154,7 @@ def from_file(path: Path, task: str) -> Source:
         return bool(text or name in kinds)
 
     def batches(columns: list[str], label: str | None) -> Iterator[Batch]:
-        with translated(path):
+        with translated(path), arrow_translated(path):
             scanner = table.scanner(
                 columns=columns, batch_size=ROWS, batch_readahead=4, fragment_readahead=1
             )
@@ -163,7 +162,7 @@ def from_file(path: Path, task: str) -> Source:
                 if batch.num_rows:
                     made = _plain(_batch(batch, label))
                     if csv:
-                        _mark_missing(made.frame, task)
+                        mark_missing(made.frame, task)
                     mark_categories(made.frame, kinds)
                     yield made
 
@@ -179,57 +178,14 @@ def in_batches(path: Path, batches: bool | None) -> bool:
 
 
 def opened(path: Path, task: str) -> Any:
-    """A dataset; in CSV, tasks are text, whatever begins as numbers is numbers, and dates are the
-    text that they are written in."""
-    import pyarrow as pa
+    """A dataset; in CSV tasks are text."""
     import pyarrow.dataset as ds
 
-    if is_parquet(path):
-        # buffers of the whole file would be kept until its end
-        lean = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
-        return ds.dataset(path, format=ds.ParquetFileFormat(default_fragment_scan_options=lean))
-    first = ds.dataset(path, format=_csv_format({})).schema
-    types = {field.name: _csv_type(field.type) for field in first} | {task: pa.string()}
-    return ds.dataset(path, schema=_typed(first, types), format=_csv_format(types))
-
-
-def _csv_type(guessed: Any) -> Any:
-    """The type of a column of CSV as pandas has it, by what Arrow makes of its first rows."""
-    import pyarrow as pa
-
-    if pa.types.is_boolean(guessed):
-        return guessed
-    number = pa.types.is_integer(guessed) or pa.types.is_floating(guessed)
-    return pa.float64() if number or pa.types.is_null(guessed) else pa.string()
-
-
-def _csv_format(types: dict[str, Any]) -> Any:
-    """CSV with columns of these types; text is never missing here, as "NA" may be a task."""
-    import pyarrow.csv as pc
-    import pyarrow.dataset as ds
-
-    convert = pc.ConvertOptions(
-        column_types=types, null_values=list(MISSING), strings_can_be_null=False
-    )
-    return ds.CsvFileFormat(
-        default_fragment_scan_options=ds.CsvFragmentScanOptions(
-            convert_options=convert, read_options=pc.ReadOptions(block_size=BLOCK)
-        )
-    )
-
-
-def _typed(schema: Any, types: dict[str, Any]) -> Any:
-    """A schema with other types."""
-    import pyarrow as pa
-
-    return pa.schema([(field.name, types.get(field.name, field.type)) for field in schema])
-
-
-def _mark_missing(frame: DataFrame, task: str) -> None:
-    """Text of a CSV file that stands for no value, but for tasks."""
-    for name, kind in frame.dtypes.items():
-        if name != task and kind.kind not in "biuf":
-            frame[name] = frame[name].mask(frame[name].isin(MISSING), None)
+    if not is_parquet(path):
+        return opened_csv(path, task)
+    # buffers of the whole file would be kept until its end
+    lean = ds.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)
+    return ds.dataset(path, format=ds.ParquetFileFormat(default_fragment_scan_options=lean))
 
 
 def _batch(batch: Any, task: str | None) -> Batch:

@@ -16,6 +16,7 @@ from bayesmeta.checks import Array, InputError
 from bayesmeta.columns import numbers
 from bayesmeta.tables.categories import Categories, label
 from bayesmeta.tables.terms import ALSO, parsed, plain_columns, quiet
+from bayesmeta.units import MOST
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -97,14 +98,15 @@ def one_column(
 
 
 def check_finite(made: Array, names: Sequence[str], rows: NDArray[np.int64] | None) -> None:
-    """Refuse a feature that a formula makes NaN or infinite."""
-    bad = ~np.isfinite(made)
+    """Refuse a feature that a formula makes NaN, infinite or too large."""
+    bad = ~(np.abs(made) <= MOST)
     if bad.any():
         at, j = (int(one) for one in np.argwhere(bad)[0])
         row = at + 1 if rows is None else int(rows[at])
+        large = np.isfinite(made[at, j])
+        what = f"{made[at, j]:.6g}, which is too large," if large else "not a finite number"
         raise InputError(
-            f"formula: {names[j]!r:.80} is not a finite number in row {row} (not counting the "
-            "header)"
+            f"formula: {names[j]!r:.80} is {what} in row {row} (not counting the header)"
         )
 
 

@@ -155,7 +155,7 @@ def _structure(path: Path, data: bytes) -> tuple[list[str], int]:
     try:
         for row in reader:
             if not header:
-                header = _header(path, row)
+                header = header_of(path, row)
             elif len(row) == len(header):
                 rows += 1
             elif not _blank(row):
@@ -179,10 +179,10 @@ def _plain_structure(path: Path, text: str) -> tuple[list[str], int] | None:
     commas = set(map(str.count, lines, repeat(",")))
     if len(commas) != 1 or commas == {0}:  # without a comma a blank line is no other
         return None
-    return _header(path, lines[0].rstrip("\r").split(",")), len(lines) - 1
+    return header_of(path, lines[0].rstrip("\r").split(",")), len(lines) - 1
 
 
-def _header(path: Path, row: list[str]) -> list[str]:
+def header_of(path: Path, row: list[str]) -> list[str]:
     """The names of columns; nothing for a blank line before them."""
     if _blank(row):
         return []
@@ -199,9 +199,14 @@ def _blank(row: list[str]) -> bool:
 def _misfit(path: Path, row: list[str], wanted: int, last: int) -> str:
     """What to say of a row with too few or too many fields, which ends at line ``last``."""
     inside = sum(len(re.findall(r"\r\n|\r|\n", field)) for field in row)
-    said = f"line {last - inside} of {path} has {len(row)} fields, but the header has {wanted}"
-    if len(row) < wanted:
+    return misfit(f"line {last - inside} of {path}", len(row), wanted, not row[-1])
+
+
+def misfit(where: str, fields: int, wanted: int, comma: bool) -> str:
+    """The same of a row of so many fields; ``comma``: it ends in one."""
+    said = f"{where} has {fields} fields, but the header has {wanted}"
+    if fields < wanted:
         return f"{said}; leave a missing field empty, between commas"
-    if len(row) == wanted + 1 and not row[-1]:
+    if fields == wanted + 1 and comma:
         return f"{said}; it ends in a comma, which the header does not"
     return f"{said}; quote a field that has a comma in it, and give every column a name"

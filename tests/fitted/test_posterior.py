@@ -62,3 +62,28 @@ def test_tasks_are_those_of_the_command(fit: FittedPosterior) -> None:
     within = (var * (1 - weight)).mean()
     np.testing.assert_allclose(ours["sd"], np.sqrt(means.var(axis=0) + within), rtol=1e-9)
     assert ((ours["low"] < ours["estimate"]) & (ours["estimate"] < ours["high"])).all()
+
+
+def test_predictions_are_a_group_for_arviz(fit: FittedPosterior) -> None:
+    """Draws whose moments are those of ``predict``; rows of a task share its theta, two new tasks
+    do not; the fit's own tree stays as it is."""
+    import arviz as az
+
+    frame = pd.DataFrame({"shop": [3, 3, 998, 998, 999]}, index=list("abcde"))
+    with pytest.warns(bm.NewTaskWarning, match="998"):
+        tree, told = fit.predictions(frame), fit.predict(frame)
+        noisy, also = fit.predictions(frame, rewards=True), fit.predict(frame, rewards=True)
+    assert "predictions" not in fit.tree.children
+    values = tree["predictions"]["mean_rewards"]
+    assert values.dims == ("chain", "draw", "row") and values["row"].values.tolist() == [*"abcde"]
+    assert tree["predictions_constant_data"]["task"].values.tolist()[2:] == ["998", "998", "999"]
+    for drawn, wanted in ((values, told), (noisy["predictions"]["rewards"], also)):
+        flat = drawn.values.reshape(-1, 5)
+        near = 6 / np.sqrt(len(flat))  # in standard errors of a mean; draws are nearly independent
+        assert (abs(flat.mean(axis=0) - wanted["mean"]) / wanted["sd"] < near).all()
+        np.testing.assert_allclose(flat.std(axis=0), wanted["sd"], rtol=near)
+    flat = values.values.reshape(-1, 5)
+    assert (flat[:, 0] == flat[:, 1]).all() and (flat[:, 2] == flat[:, 3]).all()
+    assert abs(np.corrcoef(flat[:, 3], flat[:, 4])[0, 1]) < 0.2
+    shown = az.summary(tree, group="predictions", kind="stats")
+    assert shown.index.tolist()[0] == "mean_rewards[a]"

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import bayesmeta as bm
-from bayesmeta.tables import batches
+from bayesmeta.tables import batches, csvbatches
 from bayesmeta.tables.design import Design
 from tests.helpers import run
 
@@ -138,6 +138,53 @@ def test_errors_name_rows_of_the_whole_file(kind: str, tmp_path: Path) -> None:
     path = written(frame, tmp_path, kind)
     with pytest.raises(bm.InputError, match=r"column 'x' has inf.* in row 802"):
         bm.tabulate(path, "y ~ x + (1 | g)", batches=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("g,x,y\n1,2,3\n1,2\n", "line 3 of .* has 2 fields, but the header has 3; leave a"),
+        ("g,x,y\n1,2,3\n1,2,3,\n", "line 3 of .* has 4 fields.*; it ends in a comma"),
+        ("g,x,y\n1,2,3\n1,2,3,4\n", "line 3 of .* has 4 fields.*; quote a field"),
+        ("g;x;y\n1;2;3\n", "a single column, 'g;x;y'; separate columns by commas"),
+        ("g,x,x,y\n1,2,3,4\n", "there are .* columns 'x'; give each a name of its own"),
+        ("", "is empty; it must begin with a header"),
+        ("g,x,y\n1,2,3\n2,1e150,3\n", r"column 'x' has 1e\+150, which is too large, in row 2"),
+        ("g,x,y\n1,2,3\n2,1,-1e101\n", r"column 'y' has -1e\+101, which is too large, in row 2"),
+    ],
+)
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_faults_of_a_file_have_the_same_words(
+    text: str, words: str, in_batches: bool, tmp_path: Path
+) -> None:
+    """In batches and at once: what is wrong, in which line or row, and what to do."""
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(bm.InputError, match=words) as found:
+        bm.tabulate(path, task="g", reward="y", features=["x"], batches=in_batches)
+    assert "Arrow" not in str(found.value) and "csv' file" not in str(found.value)
+
+
+def test_a_short_row_in_a_late_block_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow finds it after the first batches."""
+    monkeypatch.setattr(csvbatches, "BLOCK", 1 << 12)
+    path = tmp_path / "a.csv"
+    path.write_text("g,x,y\n" + "1,2,3\n" * 5000 + "1,2\n")
+    with pytest.raises(bm.InputError, match=r"line 5002 of .* has 2 fields, but the header has 3"):
+        bm.tabulate(path, task="g", reward="y", features=["x"], batches=True)
+
+
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_features_of_formulas_that_are_too_large_are_named(
+    in_batches: bool, tmp_path: Path
+) -> None:
+    """By term and row."""
+    path = tmp_path / "a.csv"
+    path.write_text("g,x,y\n1,2,3\n1,3,4\n2,400,3\n2,4,5\n")
+    with pytest.raises(bm.InputError, match=r"'exp\(x\)' is 5.22147e\+173, .* too large, in row 3"):
+        bm.tabulate(path, "y ~ exp(x) + (1 | g)", batches=in_batches)
 
 
 def test_what_needs_all_rows_is_refused(tmp_path: Path) -> None:

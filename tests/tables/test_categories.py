@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import bayesmeta as bm
-from bayesmeta.tables import batches
+from bayesmeta.tables import batches, csvbatches
 from bayesmeta.tables.design import Design
 
 WAYS = ("frame", "parquet", "parquet in batches", "dask", "parquet by dask")
@@ -23,7 +23,7 @@ ROWS = 600
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 64 rows, 4 kB of a CSV."""
     monkeypatch.setattr(batches, "ROWS", 64)
-    monkeypatch.setattr(batches, "BLOCK", 1 << 12)
+    monkeypatch.setattr(csvbatches, "BLOCK", 1 << 12)
 
 
 def table(f: Any) -> pd.DataFrame:
