@@ -38,6 +38,7 @@ _load, __dir__, __all__ = exports(
         "posterior.model": ("build_model",),
         "posterior.sampling": ("FitWarning", "sample_posterior"),
         "posterior.diagnostics": ("trustworthy",),
+        "posterior.reweighted": ("FewDrawsWarning",),
         "posterior.predictive": ("add_log_likelihood", "add_predictive", "add_theta"),
         "simulation.simulate": ("simulate",),
         "simulation.records": ("read_record", "write_record"),

@@ -23,6 +23,7 @@ CALLED = {
 }
 WITHOUT_EXAMPLE = {
     "bm.Status",
+    "bm.FewDrawsWarning",
     "bm.FitWarning",
     "bm.InputError",
     "bm.NewTaskWarning",

@@ -6,6 +6,7 @@ is that of the finished tasks.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -71,14 +72,15 @@ class Centre:
     def estimate(
         self, memory: CentreSums, setting: Setting, rng: np.random.Generator
     ) -> PriorEstimate:
-        start = UNKNOWN.start(setting).prior
         if not memory.tasks[0]:
-            return PriorEstimate(start, Status.TOO_FEW_TASKS)
+            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
         if self.how == "pooled":
             mean = _ridge(memory.gram, memory.vector, memory.ridge)
         else:
             mean = memory.vector / memory.tasks[0]
-        return PriorEstimate(GaussianPrior.trusted(mean, start.cov, start.cholesky), Status.OK)
+        eye, widest = np.eye(setting.dim), setting.bounds.prior_max
+        prior = GaussianPrior.trusted(mean, widest * eye, math.sqrt(widest) * eye)
+        return PriorEstimate(prior, Status.OK)
 
 
 def _ridge(gram: Array, moment: Array, ridge: float) -> Array:

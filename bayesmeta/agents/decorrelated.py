@@ -24,10 +24,12 @@ from bayesmeta.kernels.decorrelate import decorrelate
 
 class Decorrelations(NamedTuple):
     """Running moments of the estimates with their Q in place of V^-1, the smallest eigenvalues of
-    the grams so far, and ln T."""
+    the grams so far, the ridge they came to, after how many tasks it is settled again, and ln T."""
 
     state: MomentState
     lowest: tuple[float, ...]
+    ridge: float
+    next_fit: int
     logs: float
 
 
@@ -45,7 +47,8 @@ class Decorrelated:
         c_w of eq. (12).
     first : int
         So many tasks only settle the ridge: the 15% quantile of past smallest eigenvalues of V over
-        ln T, so that it does not depend on the task it is used in.
+        ln T, so that it does not depend on the task it is used in. It is settled again whenever
+        the tasks have grown by a tenth.
 
     Examples
     --------
@@ -69,15 +72,18 @@ class Decorrelated:
         return True
 
     def start(self, setting: Setting) -> Decorrelations:
-        return Decorrelations(moments.empty(setting.dim), (), math.log(max(setting.horizon, 3)))
+        logs = math.log(max(setting.horizon, 3))
+        return Decorrelations(moments.empty(setting.dim), (), 0.0, self.first, logs)
 
     def observe(self, memory: Decorrelations, task: Finished) -> Decorrelations:
         if task.trace is None:
             raise InputError("W-decorrelation needs every step of a task: Finished with its trace")
-        state, lowest, logs = memory
+        state, lowest, ridge, next_fit, logs = memory
+        if len(lowest) >= next_fit:
+            ridge = float(np.quantile(lowest, 0.15)) / logs
+            next_fit = math.ceil(1.1 * len(lowest) + 0.1)
         least = max(float(np.linalg.eigvalsh(task.gram)[0]), 0.0)
-        ridge = float(np.quantile(lowest, 0.15)) / logs if len(lowest) >= self.first else 0.0
-        memory = memory._replace(lowest=(*lowest, least))
+        memory = Decorrelations(state, (*lowest, least), ridge, next_fit, logs)
         if not ridge > 0:
             return memory
         left, told, square = decorrelate(*task.trace, ridge)

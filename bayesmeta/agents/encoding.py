@@ -274,8 +274,9 @@ def _sums[T](kind: type[T]) -> Callable[..., T]:
                 number(name, parts[name])
         for one in parts.get("lowest", ()):
             number("lowest", one)
-        if not isinstance(parts.get("tasks", 0), np.ndarray):
-            whole("tasks", parts["tasks"])
+        for name in ("tasks", "next_fit"):
+            if not isinstance(parts.get(name, np.empty(0)), np.ndarray):
+                whole(name, parts[name])
         return kind(**parts)
 
     return read

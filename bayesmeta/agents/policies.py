@@ -98,7 +98,8 @@ class Policy:
         d, variance = setting.dim, setting.noise_sd**2 / self.settled(setting)[0]
         check_size("noise_sd over the root of ridge", math.sqrt(variance) or 5e-324)
         centre = mean if self.centred and mean is not None else np.zeros(d)
-        return GaussianPrior(centre, variance * np.eye(d))
+        eye = np.eye(d)
+        return GaussianPrior.trusted(centre, variance * eye, math.sqrt(variance) * eye)
 
     def normals(self, dim: int, *, ball: bool = False) -> int:
         """Standard normals a step consumes.

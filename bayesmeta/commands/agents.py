@@ -23,7 +23,7 @@ def _agents(options: argparse.Namespace) -> int:
 
     table = Table(title="The roster")
     for column in ("name", "policy", "in Figure 1", "measured against", "what it is"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=column == "name")
     for name, row in ROSTER.items():
         policy = row.policy.scheme.name.replace("_", "-").lower()
         drawn = "yes" if name in FIGURE_1 else "ours" if name in (*OURS, *BAYESIAN) else ""

@@ -61,8 +61,7 @@ def add(commands: Subparsers) -> None:
         help="how intervals are found (default: %(default)s)",
     )
     how.add_argument("--seed", type=int, metavar="N", help="of --confint bootstrap (default: 0)")
-    output = add_output_options(fit)
-    output.add_argument("--sort", metavar="FEATURE", help="order the tasks of --plot by this one")
+    add_output_options(fit)
     add_predict_options(fit)
     fit.set_defaults(command=_fit)
 
@@ -95,8 +94,6 @@ def _check_used(options: argparse.Namespace) -> None:
     """No option is given that would do nothing."""
     if options.seed is not None and options.confint != "bootstrap":
         raise InputError("--seed is of --confint bootstrap; give that, too, or leave --seed out")
-    if options.sort is not None and options.plot is None:
-        raise InputError("--sort is of --plot; give that, too, or leave --sort out")
 
 
 def _fit(options: argparse.Namespace) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from bayesmeta.checks import InputError, real
+from bayesmeta.checks import InputError
+from bayesmeta.commands.hyperprior import Notes, add_prior_options, notes_on, prior_of
 from bayesmeta.commands.predictions import New, add_predict_options, predicted, read_new
 from bayesmeta.commands.table import (
     add_data_options,
@@ -25,27 +24,16 @@ from bayesmeta.display import visible
 
 if TYPE_CHECKING:
     import xarray as xr
+    from rich.console import Console
 
     from bayesmeta.commands.parsing import Subparsers
+    from bayesmeta.fitted.posterior import FittedPosterior
     from bayesmeta.posterior.priors import LKJ
     from bayesmeta.runner.files import Writer
     from bayesmeta.statistics import TaskStatistics
 
-FEW = 3
-"""Tasks up to which the prior decides."""
 _SETTINGS = ("draws", "tune", "chains", "random_seed", "target_accept")
 """Options that ``sample_posterior`` takes, and checks, as they are."""
-_EACH = ("mean_sd", "scale")
-"""Parts of the prior with a number for every feature."""
-_PRIOR = {
-    "mean_sd": "mu_i ~ N(m_i, S^2) about the pooled estimate m; one S, or S,S,… for the intercept "
-    "and the features in their order",
-    "scale": "standard deviations of Sigma ~ half-normal(S); one S, or S,S,… for those that differ "
-    "between tasks",
-    "eta": "its correlations ~ LKJ(S)",
-    "noise_scale": "the noise's standard deviation ~ half-normal(S)",
-}
-"""Parts of the prior that an option changes."""
 
 
 def add(commands: Subparsers) -> None:
@@ -61,19 +49,7 @@ def add(commands: Subparsers) -> None:
     )
     add_data_options(sample)
     _add_sampler(sample.add_argument_group("the sampler"))
-    prior = sample.add_argument_group("the prior, in the units of the data")
-    for name, text in _PRIOR.items():
-        told = "2" if name == "eta" else "from the data"
-        kind = str if name in _EACH else float
-        prior.add_argument(_option(name), type=kind, metavar="S", help=f"{text} (default: {told})")
-    prior.add_argument(
-        "--no-centre",
-        dest="centre",
-        action="store_const",
-        const=False,
-        help="do not take features about their means; with an intercept they are, so that their "
-        "origin does not matter, and the prior of the intercept is of the level there",
-    )
+    add_prior_options(sample)
     output = add_output_options(sample)
     output.add_argument(
         "--out",
@@ -125,10 +101,6 @@ def _add_sampler(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _option(field: str) -> str:
-    return f"--prior-{field.replace('_', '-')}"
-
-
 class Places(NamedTuple):
     """Where the results go; ``old`` are names of files that will be replaced."""
 
@@ -137,14 +109,6 @@ class Places(NamedTuple):
     plot: Path | None
     predictions: Path | None
     old: list[str]
-
-
-class Notes(NamedTuple):
-    """What else to say of a fit; empty text where there is nothing."""
-
-    conflict: str
-    few: str
-    undetermined: str
 
 
 def _sample(options: argparse.Namespace) -> int:
@@ -166,11 +130,11 @@ def _sample(options: argparse.Namespace) -> int:
                 f"{stats.dim} features are more than sample takes ({FEATURES}); use fewer, or "
                 "bayesmeta fit --method moment-clipped"
             )
-        prior = _prior(stats, noise, options)
+        prior = prior_of(stats, noise, options)
         new = read_new(options, design)
         places = _places(options, new)
         with compiling():
-            notes = _notes(stats, noise, prior, options.centre)
+            notes = notes_on(stats, noise, prior, options.centre)
         say_notes(design, () if new is None else new.notes)
         if notes.conflict:
             print(f"bayesmeta: {visible(notes.conflict)}", file=sys.stderr)
@@ -186,44 +150,14 @@ def _sample(options: argparse.Namespace) -> int:
                 "progressbar": not options.json,
             },
         )
-        text = (_json if options.json else _tables)(tree, places, notes, level)
-        files = _files(tree, places, level)
+        fitted = FittedPosterior(design, tree, level)
+        text = (_json if options.json else _tables)(fitted, places, notes)
+        files = _files(fitted, places, options.sort)
         if new is not None:
-            fitted = FittedPosterior(design, tree, level)
             how = {"rewards": options.with_noise}
             files[new.place] = predicted(new, lambda rows: fitted.predict(rows, **how))
     write_and_say(files, text)
     return 0 if tree.attrs["trusted"] else 1
-
-
-def _prior(stats: TaskStatistics, noise: float | None, options: argparse.Namespace) -> LKJ | None:
-    """The default prior with the parts that are given; None where none is."""
-    import numpy as np
-
-    from bayesmeta.posterior.defaults import default_prior
-
-    given: dict[str, Any] = {}
-    for field in _PRIOR:
-        option, value = _option(field), getattr(options, f"prior_{field}")
-        if value is None:
-            continue
-        parts = value.split(",") if field in _EACH else [value]
-        numbers = [real(option, part, above=0.0) for part in parts]
-        own = stats.differs if field == "scale" else np.ones(stats.dim, dtype=bool)
-        if len(numbers) not in (1, own.sum(), stats.dim):
-            names = np.array(stats.feature_labels, dtype=object)[own]
-            raise InputError(
-                f"{option} has {len(numbers)} numbers; give one, or {len(names)}, for "
-                f"{', '.join(map(repr, map(str, names)))}"
-            )
-        if 1 < len(numbers) < stats.dim:  # the others' is not used
-            every = np.ones(stats.dim)
-            every[own] = numbers
-            numbers = every.tolist()
-        given[field] = numbers[0] if len(numbers) == 1 else numbers
-    if noise is not None and "noise_scale" in given:
-        raise InputError("--prior-noise-scale is for an unknown noise; --noise-sd says it")
-    return replace(default_prior(stats, noise, options.centre), **given) if given else None
 
 
 def _places(options: argparse.Namespace, new: New | None) -> Places:
@@ -247,44 +181,6 @@ def _places(options: argparse.Namespace, new: New | None) -> Places:
     return Places(draws, page, plot, None if new is None else new.place, old)
 
 
-def _notes(
-    stats: TaskStatistics, noise: float | None, prior: LKJ | None, centre: bool | None
-) -> Notes:
-    """A prior that contradicts the data, few tasks, data that more draws would not help."""
-    from bayesmeta.posterior.centring import centring_of
-    from bayesmeta.posterior.conflict import at_odds
-
-    centring = centring_of(stats, centre)
-    inside = stats if centring is None else centring.inside(stats)
-    found = at_odds(inside, noise, prior.settled(stats.dim)) if prior else ()
-    conflict = few = ""
-    if found:
-        conflict = (
-            f"the prior does not suit the data: {'; '.join(map(in_options, found))}; are its "
-            "numbers in their units?"
-        )
-    if len(stats) <= FEW:
-        few = (
-            f"{len(stats)} tasks say little about how tasks differ, so the answer depends on the "
-            "prior: give your own (--prior-scale, --prior-mean-sd)"
-        )
-    return Notes(conflict, few, _undetermined(stats, noise))
-
-
-def _undetermined(stats: TaskStatistics, noise: float | None) -> str:
-    """REML's advice where the data do not determine the prior; nothing where they do."""
-    from bayesmeta.estimators.estimate import Status
-    from bayesmeta.estimators.fit import fit_prior
-
-    try:
-        status = fit_prior(stats, noise).status
-    except InputError:  # it cannot tell
-        return ""
-    if status not in (Status.NOT_IDENTIFIED, Status.NO_NOISE):
-        return ""
-    return f"{in_options(status.advice)}; more draws will not help"
-
-
 def _draw(
     stats: TaskStatistics, noise: float | None, prior: LKJ | None, settings: dict[str, Any]
 ) -> xr.DataTree:
@@ -300,28 +196,28 @@ def _draw(
         return sample_posterior(stats, noise, prior=prior, **settings)
 
 
-def _files(tree: xr.DataTree, places: Places, level: float) -> dict[Path, Writer]:
+def _files(fitted: FittedPosterior, places: Places, sort: str | None) -> dict[Path, Writer]:
     """The draws, the page, and the plot of the tasks if asked for."""
     from bayesmeta.report.figures.page import posterior_page
     from bayesmeta.report.posterior import write_tree
 
-    page = posterior_page(tree, level)
+    page = posterior_page(fitted.tree, fitted.level)
     files: dict[Path, Writer] = {
-        places.draws: lambda to: write_tree(tree, to),
+        places.draws: lambda to: write_tree(fitted.tree, to),
         places.page: lambda to: page.savefig(to, dpi=100),
     }
     if places.plot is not None:
         from bayesmeta.report.figures.tasks import figure_tasks
 
-        tasks = figure_tasks(tree, level=level)
+        tasks = figure_tasks(fitted, sort)
         files[places.plot] = lambda to: tasks.savefig(to, dpi=110)
     return files
 
 
-def _json(tree: xr.DataTree, places: Places, notes: Notes, level: float) -> str:
+def _json(fitted: FittedPosterior, places: Places, notes: Notes) -> str:
     from bayesmeta.report.posterior import as_json
 
-    found = as_json(tree, in_options, level)
+    found = as_json(fitted, in_options)
     found["identified"] = not notes.undetermined
     found["prior_conflict"] = notes.conflict
     found["advice"] = "; ".join(text for text in (*notes, found["advice"]) if text)
@@ -330,18 +226,18 @@ def _json(tree: xr.DataTree, places: Places, notes: Notes, level: float) -> str:
     return json.dumps(found, indent=2, allow_nan=False)
 
 
-def _tables(tree: xr.DataTree, places: Places, notes: Notes, level: float) -> str:
+def _tables(fitted: FittedPosterior, places: Places, notes: Notes) -> str:
     from bayesmeta.report.console import rendered
     from bayesmeta.report.posterior import print_posterior
 
-    show = partial(print_posterior, tree=tree, wording=in_options, level=level)
-    lines = [rendered(show, plain_width=160)]
-    lines += [visible(text) for text in (notes.conflict, notes.few) if text]
-    if notes.undetermined:
-        lines.append(f"not identified: {notes.undetermined}")
+    def show(to: Console) -> None:
+        print_posterior(to, fitted, in_options)
+        said = [notes.conflict, notes.few]
+        said.append(notes.undetermined and f"not identified: {notes.undetermined}")
+        for text in filter(None, said):
+            to.print(visible(text), markup=False, emoji=False, highlight=False)
+
     replaced = f" (replaced {' and '.join(places.old)})" if places.old else ""
     wrote = f"wrote {places.draws.name} and {places.page.name} in {places.draws.parent}{replaced}"
-    lines.append(visible(wrote))
-    also = (places.plot, places.predictions)
-    lines += [visible(f"wrote {path}") for path in also if path is not None]
-    return "\n".join(lines)
+    also = (f"wrote {path}" for path in (places.plot, places.predictions) if path is not None)
+    return "\n".join([rendered(show), visible(wrote), *map(visible, also)])

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.checks import Advice, InputError, real
+from bayesmeta.checks import Advice, InputError, one_of, real
 from bayesmeta.data.shipped import NAMES as DATA_SETS
 from bayesmeta.data.shipped import data_path
 from bayesmeta.display import visible
@@ -129,6 +129,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGro
     )
     group.add_argument("--json", action="store_true", help="print JSON instead of tables")
     group.add_argument("--plot", type=Path, metavar="OUT.png", help="draw tasks and prior")
+    group.add_argument("--sort", metavar="FEATURE", help="order the tasks of --plot by this one")
     return group
 
 
@@ -144,6 +145,8 @@ def read_tasks(options: argparse.Namespace) -> Design:
     )
     if options.plot is not None and options.plot.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise InputError(f"--plot must end in .png, .pdf or .svg, got {options.plot}")
+    if options.sort is not None and options.plot is None:
+        raise InputError("--sort is of --plot; give that, too, or leave --sort out")
     if options.formula is not None and options.task is not None:
         raise InputError("--formula says it all; leave out --task")
     path, notes = options.file, []
@@ -178,6 +181,9 @@ def read_tasks(options: argparse.Namespace) -> Design:
     if noise is not None and design.noise_sd is not None:
         raise InputError("--noise-var and --noise-se say the noise of every row; omit --noise-sd")
     stats = design.stats
+    if options.sort is not None:
+        own = zip(map(str, stats.feature_labels), stats.differs, strict=True)
+        one_of("--sort", options.sort, [name for name, differs in own if differs])
     rows = 0 if stats.count is None else int(stats.count.sum())
     if rows < stats.dim:
         raise InputError(f"{options.file} has {rows} rows, fewer than the {stats.dim} features")

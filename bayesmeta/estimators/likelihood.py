@@ -16,7 +16,8 @@ from threadpoolctl import ThreadpoolController
 
 from bayesmeta.checks import Array
 from bayesmeta.kernels.estep import INFLATED, Inverted, Moved, estep, inverted, second_pass
-from bayesmeta.kernels.layout import LANES, Chunk, EachTask, Parameters, Sums
+from bayesmeta.kernels.lanes import WIDTH
+from bayesmeta.kernels.layout import LANES, MANY, Chunk, EachTask, Parameters, Sums
 from bayesmeta.kernels.profile import Best, Profile, at_best, best_mean, profile
 from bayesmeta.statistics import TaskStatistics
 
@@ -84,20 +85,20 @@ def laid_out(stats: TaskStatistics, change: Array, part: slice) -> tuple[Chunk, 
     def both(each: Array) -> Array:
         return np.concatenate([_padded(each, first), _padded(each, last)], axis=-1)
 
-    inverses = _padded(found.inverses, first, unit)
+    left = _padded(left, everyone[: len(first)])
     chunk = Chunk(
         both(found.grams),
         both(found.moments),
         both(energy),
-        inverses,
-        _padded(found.estimates, first),
-        _padded(left, everyone[: len(first)]),
+        _by_width(_padded(found.inverses, first, unit), d),
+        _by_width(_padded(found.estimates, first), d),
+        left,
         _padded(found.logs, first),
         len(first),
     )
     places = np.empty(n, dtype=np.intp)
     places[first] = everyone[: len(first)]
-    places[last] = inverses.shape[1] + everyone[: len(last)]
+    places[last] = len(left) + everyone[: len(last)]
     return chunk, places
 
 
@@ -116,6 +117,15 @@ def _padded(each: Array, chosen: NDArray[np.intp], empty: float | Array = 0.0) -
     out[..., : len(chosen)] = each[..., chosen]
     out[..., len(chosen) :] = np.asarray(empty)[..., None]
     return out
+
+
+def _by_width(each: Array, d: int) -> Array:
+    """Entries (p, n) of tasks, of ``WIDTH`` tasks a row where there are ``MANY`` features."""
+    p, n = each.shape
+    if d < MANY:
+        return each
+    rows: Array = each.reshape(p, n // WIDTH, WIDTH).transpose(1, 0, 2).reshape(-1, p * WIDTH)
+    return rows
 
 
 class Point(NamedTuple):

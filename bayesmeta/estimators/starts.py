@@ -152,7 +152,7 @@ class _Table:
     def __init__(self, packed: Packed, variance: float, own: int) -> None:
         (chunk,), n, d = packed.chunks, packed.tasks, packed.dim
         # in units in which an average task's gram is the identity, and moments are like thetas
-        behind = chunk.inverses.shape[1]  # after the regular ones, and the empty ones
+        behind = chunk.residuals.shape[0]  # after the regular ones, and the empty ones
         tasks = np.r_[: chunk.regular, behind : behind + n - chunk.regular]
         self.grams = np.array([full(one, d) for one in chunk.grams.T[tasks]]) / variance
         self.moments = chunk.moments.T[tasks] / variance

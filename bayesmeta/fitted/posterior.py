@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,8 @@ from bayesmeta.fitted.tasks import tasks_frame
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.posterior.centring import centred_in_words
 from bayesmeta.posterior.diagnostics import trustworthy
-from bayesmeta.posterior.mixture import mixed, of_tasks
+from bayesmeta.posterior.mixture import TaskMixtures, mixed, of_tasks
+from bayesmeta.posterior.reweighted import shares_given
 from bayesmeta.posterior.tree import read
 from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.design import Design
@@ -77,6 +79,19 @@ class FittedPosterior:
         return GaussianPrior(mean.mean(axis=0), cov.mean(axis=0))
 
     @property
+    def prior_sd(self) -> tuple[Array, Array]:
+        """Standard deviations, over the draws, of mu (d,) and of the entries of Sigma (d, d); NaN
+        where there is one draw only."""
+        mean, cov, _ = self._draws()
+        return _sd(mean), _sd(cov)
+
+    @cached_property
+    def task_mixtures(self) -> TaskMixtures:
+        """Mean and standard deviation of every task's coefficients, without the ends of intervals,
+        which ``tasks`` has and which take most of its time; computed once."""
+        return of_tasks(self.tree)
+
+    @property
     def notes(self) -> list[str]:
         """Whether the draws can be trusted, and what the prior is about where features were
         centred."""
@@ -132,7 +147,7 @@ class FittedPosterior:
         several = draws.shape[0] > 1
         columns = {
             "estimate": flat.mean(axis=0),
-            "error": flat.std(axis=0, ddof=1),
+            "error": _sd(flat),
             "low": low,
             "high": high,
             "ess": [float(azs.ess(one)) for one in each],
@@ -220,7 +235,8 @@ class FittedPosterior:
         -------
         pandas.DataFrame
             Columns mean, sd, low and high, exact given the drawn priors, and conditional, which
-            is false.
+            is false. All rows of ``given`` move the prior: its draws count by their likelihood of
+            these rows. Where few of them do, a ``FewDrawsWarning`` says so.
         """
         import pandas as pd
 
@@ -228,11 +244,12 @@ class FittedPosterior:
         rows = asked_rows(self.design, new, task, rewards, given)
         used, local = np.unique(rows.task, return_inverse=True)
         stats = TaskStatistics.trusted(
-            np.concatenate([self.stats.gram, rows.gram])[used],
-            np.concatenate([self.stats.moment, rows.moment])[used],
+            np.concatenate([self.stats.gram, rows.others.gram])[used],
+            np.concatenate([self.stats.moment, rows.others.moment])[used],
         )
         weights = rows.weights if rewards else None
-        columns = mixed(read(self.tree, stats=stats), local, rows.features, level, weights)
+        parts = None if given is None else shares_given(self.tree, rows.others)
+        columns = mixed(read(self.tree, stats=stats), local, rows.features, level, weights, parts)
         return pd.DataFrame({**columns._asdict(), "conditional": False}, index=rows.labels)
 
     def _shown(self) -> tuple[str, list[list[str]], list[str]]:
@@ -248,3 +265,11 @@ class FittedPosterior:
     def _repr_html_(self) -> str:
         title, rows, below = self._shown()
         return html_table(title, rows, "; ".join(below))
+
+
+def _sd(draws: Array) -> Array:
+    """Standard deviations over draws, along the first axis; NaN for a single one."""
+    if len(draws) == 1:
+        return np.full(draws.shape[1:], np.nan)
+    found: Array = draws.std(axis=0, ddof=1)
+    return found

@@ -21,6 +21,7 @@ from bayesmeta.fitted.tasks import (
     Moments,
     around,
     given_prior,
+    new_prior,
     normal_columns,
     tasks_frame,
     with_ends,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 INTERVALS = ("wald", "profile", "bootstrap", "basic")
+UNCERTAINTY = ("mean", "bootstrap", "none")
+"""What of (mu, Sigma, sigma) is in intervals of tasks and predictions."""
 REPLICATIONS = 500
 """Of the bootstrap."""
 
@@ -186,7 +189,7 @@ class FittedPrior(Estimated):
             bootstrap draws from the singular estimate itself, and so shows a part of the
             uncertainty only; the mark stays. A posterior (``method="posterior"``) has all of it.
         """
-        one_of("uncertainty", uncertainty, ("mean", "bootstrap", "none"))
+        one_of("uncertainty", uncertainty, UNCERTAINTY)
         level = checked_level(self.level if level is None else level)
         gram, moment = self.stats.gram, self.stats.moment
         found = self.moments(gram, moment, uncertainty != "none")
@@ -197,14 +200,15 @@ class FittedPrior(Estimated):
         made.attrs |= {"level": level, "uncertainty": uncertainty}
         return made
 
-    def moments(self, gram: Array, moment: Array, mean: bool = True) -> Moments:
-        """Of the coefficients of tasks with these statistics."""
+    def moments(self, gram: Array, moment: Array, mean: bool = True, new: bool = False) -> Moments:
+        """Of the coefficients of tasks with these statistics, which were fitted or are ``new``."""
         if not self.estimate.usable:
             raise InputError(f"this estimate is no prior: {self.estimate.status.advice}")
         if self.estimate.noise_sd is None:
             raise InputError("this estimate has no noise_sd (split does not need it)")
         doubt = self.estimate.mean_cov if mean else None
-        return given_prior(self.prior, doubt, gram, moment, self.estimate.noise_sd)
+        told = new_prior if new else given_prior
+        return told(self.prior, doubt, gram, moment, self.estimate.noise_sd)
 
     def predict(
         self,
@@ -214,6 +218,9 @@ class FittedPrior(Estimated):
         given: object = None,
         level: float | None = None,
         rewards: bool = False,
+        uncertainty: str = "mean",
+        random_seed: int = 0,
+        replications: int = 200,
     ) -> DataFrame:
         """Predict the mean rewards, or rewards, of rows.
 
@@ -233,22 +240,32 @@ class FittedPrior(Estimated):
             Of the intervals; that of the fit where None.
         rewards : bool
             Whether to predict rewards, with their noise, instead of their means.
+        uncertainty : str
+            As ``tasks`` has it: that of mu is included, or with ``"bootstrap"`` that of Sigma and
+            the noise, too, or ``"none"``.
+        random_seed, replications : int
+            Of the bootstrap.
 
         Returns
         -------
         pandas.DataFrame
             Columns mean, sd, low, high, and conditional, as ``tasks`` has it: true where the
-            estimated Sigma is singular, so that intervals are too short. The uncertainty of mu is
-            included; that of Sigma is not.
+            estimated Sigma is singular, so that intervals are too short.
         """
         import pandas as pd
 
+        one_of("uncertainty", uncertainty, UNCERTAINTY)
         level = checked_level(self.level if level is None else level)
         rows = asked_rows(self.design, new, task, rewards, given)
-        known = self.moments(self.stats.gram, self.stats.moment)
-        others = self.moments(rows.gram, rows.moment)
-        mean = np.concatenate([known.mean, others.mean])
-        cov = np.concatenate([known.cov, others.cov])
+        doubt, sums = uncertainty != "none", (self.stats, rows.others)
+        found = [self.moments(one.gram, one.moment, doubt, one is rows.others) for one in sums]
+        if uncertainty == "bootstrap":
+            drawn = self.redrawn(replications, random_seed)
+            found = [
+                around(own.mean, drawn, one.gram, one.moment)
+                for own, one in zip(found, sums, strict=True)
+            ]
+        mean, cov = (np.concatenate(both) for both in zip(*found, strict=True))
         where = rows.task
         centre = np.einsum("ri,ri->r", rows.features, mean[where])
         variance = np.einsum("ri,rij,rj->r", rows.features, cov[where], rows.features)

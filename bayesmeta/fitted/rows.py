@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError, array, warn
 from bayesmeta.columns import label_key, numbers, plain_label
+from bayesmeta.statistics import TaskStatistics
 from bayesmeta.tables.design import Design
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ NEW = -1
 SHOWN = 3
 """Labels in a message."""
 
+Sums = tuple[Array, Array, float, float]
+"""Gram, moment, count and energy of a task."""
+
 
 class NewTaskWarning(UserWarning):
     """Rows were predicted for a new task, since the fit does not know their label."""
@@ -28,16 +32,15 @@ class NewTaskWarning(UserWarning):
 class Asked(NamedTuple):
     """What to predict: features (rows, d), the place of each row's task, and its weight.
 
-    Places count the tasks that were fitted, then those whose sums are ``gram`` (k, d, d) and
-    ``moment`` (k, d): the tasks of ``given``, and last, at ``NEW``, one without rows.
+    Places count the tasks that were fitted, then ``others``: the tasks of ``given``, and last, at
+    ``NEW``, one without rows.
     """
 
     features: Array
     task: NDArray[np.intp]
     weights: Array
     labels: Any
-    gram: Array
-    moment: Array
+    others: TaskStatistics
 
 
 def asked_rows(
@@ -81,15 +84,16 @@ def asked_rows(
             )
     elif labels is not None:
         where = _places(design, labels, "new")
-    gram, moment = np.zeros((1, *design.stats.gram.shape[1:])), np.zeros((1, design.stats.dim))
+    own: dict[str | None, Sums] = {}
     if given is not None:
         own = _given(design, given)
         _match(where, labels, list(own), len(design.stats), design.task)
-        gram = np.concatenate([[one for one, _ in own.values()], gram])
-        moment = np.concatenate([[one for _, one in own.values()], moment])
+    d = design.stats.dim
+    nothing = np.zeros((d, d)), np.zeros(d), 0.0, 0.0
+    others = TaskStatistics.trusted(*map(np.array, zip(*own.values(), nothing, strict=True)))
     if labels is not None and task is None:
         _say_new([one for one, at in zip(labels, where, strict=True) if at == NEW])
-    return Asked(features, where, weights, new.index if table else None, gram, moment)
+    return Asked(features, where, weights, new.index if table else None, others)
 
 
 def _places(design: Design, labels: Sequence[Hashable], what: str) -> NDArray[np.intp]:
@@ -162,8 +166,8 @@ def _say_new(labels: list[Hashable]) -> None:
         )
 
 
-def _given(design: Design, given: Any) -> dict[str | None, tuple[Array, Array]]:
-    """Gram and moment of the rows of every new task, by its label."""
+def _given(design: Design, given: Any) -> dict[str | None, Sums]:
+    """The sums of the rows of every new task, by its label."""
     if not hasattr(given, "columns"):
         raise InputError("given must be a table with the columns of the one that was fitted")
     frame: DataFrame = given
@@ -193,6 +197,6 @@ def _given(design: Design, given: Any) -> dict[str | None, tuple[Array, Array]]:
         rows.setdefault(key, []).append(row)
     found = {}
     for key, own in rows.items():
-        a, w = features[own], weights[own]
-        found[key] = (a.T @ (a * w[:, None]), a.T @ (w * reward[own]))
+        a, x, w = features[own], reward[own], weights[own]
+        found[key] = a.T @ (a * w[:, None]), a.T @ (w * x), float(len(own)), float(w @ x**2)
     return found

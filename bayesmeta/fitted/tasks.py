@@ -3,10 +3,12 @@
 With mu and Sigma known, theta_j given its data has the mean and covariance M_j of eq. (4). The mean
 moves with mu by I - B_j = I - M_j V_j / sigma^2. Where mu is estimated, with covariance C,
 M_j + (I - B_j) C (I - B_j)' is exact for Sigma given: it is the posterior under a flat prior of mu,
-and the mean square error of prediction (Kackar and Harville 1984). What estimating Sigma adds is
-found by a bootstrap (Laird and Louis 1987): the moments of theta_j given its data, over
-replications of (mu, Sigma, sigma). Where the estimate of Sigma is singular, the replications are
-drawn from that estimate and lie about it, so that their intervals are still too short.
+and the mean square error of prediction (Kackar and Harville 1984). This is of tasks that C comes
+from; of a new task the fitted ones say N(mu, Sigma + C), to which its own rows are added. What
+estimating Sigma adds is found by a bootstrap (Laird and Louis 1987): the moments of theta_j given
+its data, over replications of (mu, Sigma, sigma). Where the estimate of Sigma is singular, the
+replications are drawn from that estimate and lie about it, so that their intervals are still too
+short.
 """
 
 from __future__ import annotations
@@ -47,6 +49,14 @@ def given_prior(
         rest = np.eye(prior.dim) - cov @ gram / noise_sd**2
         cov = cov + rest @ mean_cov @ np.swapaxes(rest, -1, -2)
     return Moments(mean, cov)
+
+
+def new_prior(
+    prior: GaussianPrior, mean_cov: Array | None, gram: Array, moment: Array, noise_sd: float
+) -> Moments:
+    """The same of tasks that ``prior`` was not estimated from."""
+    wide = prior if mean_cov is None else GaussianPrior(prior.mean, prior.cov + mean_cov)
+    return given_prior(wide, None, gram, moment, noise_sd)
 
 
 def given_draws(means: Array, covs: Array, noises: Array, gram: Array, moment: Array) -> Moments:

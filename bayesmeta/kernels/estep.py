@@ -2,7 +2,8 @@
 
 The sums over tasks of s, s s' and W give every gradient: sum(s) for mu, (sum(s s') - sum(W))/2 for
 Sigma. The posterior of theta_j is N(mu + Sigma s_j, Sigma - Sigma W_j Sigma). Tasks whose grams are
-well conditioned go by ``regular``; the others, and all where digits would be lost, by ``general``.
+well conditioned go by ``regular`` or ``panels``; the others, and all where digits would be lost, by
+``general``.
 """
 
 from __future__ import annotations
@@ -20,23 +21,18 @@ from bayesmeta.kernels.general import (
 )
 from bayesmeta.kernels.jit import helper, inlined, kernel
 from bayesmeta.kernels.lanes import WIDTH
-from bayesmeta.kernels.layout import LANES, Chunk, EachTask, Lanes, Parameters, Sums
-from bayesmeta.kernels.regular import add_inverse, factorise_sum
-from bayesmeta.kernels.wide import add_inverse_many, factorise_many
-
-MANY = 12
-"""Features from which on ``wide`` is quicker than ``regular``."""
+from bayesmeta.kernels.layout import LANES, MANY, Chunk, EachTask, Lanes, Parameters, Sums
+from bayesmeta.kernels.panels import by_panels, panels, slot_of
+from bayesmeta.kernels.regular import PIVOT, add_inverse, factorise_sum
 
 INFLATED = 1e2
 """A gram V is well conditioned where no V_ii (V^-1)_ii is larger: V^-1 then lacks two digits at
 most, and so does what is made of it."""
-PIVOT = 1e-6
-"""The least part of its entry that a pivot of S may be. Sigma must be that uneven, beside noise,
-for a smaller one, and then the general way, though slower, errs as little or less."""
 
 
 @helper
 def _space(d):
+    rows, columns = panels(d)
     return Lanes(
         acc=np.empty(LANES),
         pivots=np.empty(LANES),
@@ -49,6 +45,7 @@ def _space(d):
         s=np.empty((d, LANES)),
         x=np.empty((d, d, LANES)),
         m=np.empty((d, d, LANES)),
+        panels=np.empty(WIDTH * (4 * rows * columns + 16)),
     )
 
 
@@ -62,6 +59,45 @@ def _no_sums(d, lanes):
         squares=np.zeros((p, lanes)),
         weights=np.zeros((p, lanes)),
     )
+
+
+@helper
+def _no_panels(d):
+    """Sums of matrices in panels."""
+    rows, columns = panels(d)
+    return Sums(
+        logs=np.zeros(0),
+        quad=np.zeros(0),
+        scores=np.zeros((4 * rows, WIDTH)),
+        squares=np.zeros((4 * rows * columns, WIDTH)),
+        weights=np.zeros((4 * rows * columns, WIDTH)),
+    )
+
+
+@helper
+def _move(some, total, add):
+    """Add sums to others, or do not; they are zero then."""
+    for i in range(some.scores.shape[0]):
+        for k in range(WIDTH):
+            total.scores[i, k] += some.scores[i, k] if add else 0.0
+            some.scores[i, k] = 0.0
+    for i in range(some.weights.shape[0]):
+        for k in range(WIDTH):
+            total.weights[i, k] += some.weights[i, k] if add else 0.0
+            total.squares[i, k] += some.squares[i, k] if add else 0.0
+            some.weights[i, k] = some.squares[i, k] = 0.0
+
+
+@helper
+def _with_panels(rows, others, d):
+    """Sums of lower triangles, and of others in panels."""
+    out, own, row = _added(rows), _added(others), 0
+    columns = panels(d)[1]
+    for i in range(d):
+        for j in range(i + 1):
+            out[row] += own[slot_of(i, j, columns)]
+            row += 1
+    return out
 
 
 @helper
@@ -89,23 +125,26 @@ def covariance(root):
 
 
 @inlined
-def _by_inverse(chunk, at, cov, first, lanes):
-    """Try the way of ``regular``; whether all tasks kept their digits."""
+def _by_inverse(chunk, at, cov, first, lanes, slopes, sums, each):
+    """Try the way of ``regular`` or ``panels``; whether all tasks kept their digits.
+
+    The sums are those of ``panels``, if ``slopes`` are wanted; ``regular`` adds to its own later.
+    """
     present, least, logs, quad = lanes.present, lanes.least, lanes.logs, lanes.quad
-    good = first < chunk.inverses.shape[1]
+    good = first < chunk.residuals.shape[0]
     if good:
+        for k in range(LANES):
+            present[k] = 1.0 if first + k < chunk.regular else 0.0
         if at.mean.shape[0] < MANY:
             factorise_sum(chunk, at, cov, first, lanes)
         else:
-            factorise_many(chunk, at, cov, first, lanes)
+            by_panels(chunk, at, cov, first, lanes, slopes, sums, each)
         for k in range(LANES):
-            here = first + k < chunk.regular
-            present[k] = 1.0 if here else 0.0
-            if here and not least[k] >= PIVOT:
-                good = False
-            if not here:
+            if present[k] == 0.0:
                 logs[k] = 0.0
                 quad[k] = 0.0
+            elif not least[k] >= PIVOT:
+                good = False
     return good
 
 
@@ -123,15 +162,15 @@ def sums_of_tasks(chunk, at, each):
     becomes vector instructions.
     """
     d, n = chunk.moments.shape
-    lanes, cov = _space(d), covariance(at.root)
-    sums, wide = _no_sums(d, LANES), _no_sums(d, WIDTH)
+    lanes, cov, sums = _space(d), covariance(at.root), _no_sums(d, LANES)
+    some, all_panels = _no_panels(d), _no_panels(d)
     for first in range(0, n, LANES):
-        if _by_inverse(chunk, at, cov, first, lanes):
-            if d < MANY:
-                add_inverse(at, first, lanes, sums, each)
-            else:
-                add_inverse_many(at, first, lanes, wide, each)
-        else:
+        good = _by_inverse(chunk, at, cov, first, lanes, True, some, each)
+        if d >= MANY and first < chunk.residuals.shape[0]:
+            _move(some, all_panels, good)
+        if good and d < MANY:
+            add_inverse(at, first, lanes, sums, each)
+        elif not good:
             residuals(chunk, at, first, lanes)
             inner_matrix(chunk, at, first, lanes)
             factorise(at, lanes, True)
@@ -143,9 +182,9 @@ def sums_of_tasks(chunk, at, each):
     return Sums(
         sums.logs.sum(),
         sums.quad.sum(),
-        _added(sums.scores) + _added(wide.scores),
-        _added(sums.squares) + _added(wide.squares),
-        _added(sums.weights) + _added(wide.weights),
+        _added(sums.scores) + _added(all_panels.scores)[:d],
+        _with_panels(sums.squares, all_panels.squares, d),
+        _with_panels(sums.weights, all_panels.weights, d),
     )
 
 
@@ -157,9 +196,10 @@ def estep_value(chunk, at, each):
     """
     d, n = chunk.moments.shape
     lanes, cov = _space(d), covariance(at.root)
-    logs, quad = np.zeros(LANES), np.zeros(LANES)
+    logs, quad, none = np.zeros(LANES), np.zeros(LANES), np.empty((0, 0))
+    unused, tasks = Sums(logs, quad, none, none, none), EachTask(none, none)
     for first in range(0, n, LANES):
-        if not _by_inverse(chunk, at, cov, first, lanes):
+        if not _by_inverse(chunk, at, cov, first, lanes, False, unused, tasks):
             residuals(chunk, at, first, lanes)
             inner_matrix(chunk, at, first, lanes)
             factorise(at, lanes, False)

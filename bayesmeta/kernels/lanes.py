@@ -31,6 +31,7 @@ class _Lanes(types.Type):
 LANES = _Lanes()
 _VECTOR = ir.VectorType(ir.DoubleType(), WIDTH)
 _INDEX = ir.IntType(64)
+_BITS = ir.VectorType(_INDEX, WIDTH)
 
 
 @register_model(_Lanes)
@@ -159,6 +160,35 @@ def where_greater(left, right, then, otherwise):
 @_compiled(where_greater, LANES, _Lanes, _Lanes, _Lanes, _Lanes)
 def _where_greater(context, builder, sig, args):
     return builder.select(builder.fcmp_ordered(">", *args[:2]), *args[2:])
+
+
+def exponent(value):
+    """The power of two of every number, of its size: 3 of -12, which is -1.5 * 2**3."""
+    return np.frexp(value)[1] - 1.0
+
+
+@_compiled(exponent, LANES, _Lanes)
+def _exponent(context, builder, sig, args):
+    bits = builder.lshr(builder.bitcast(args[0], _BITS), _whole(52))
+    # as the last bits of 2**52 it is a number without being converted
+    number = builder.or_(builder.and_(bits, _whole(0x7FF)), _whole(0x433 << 52))
+    constant = ir.Constant(_VECTOR, [2.0**52 + 1023] * WIDTH)
+    return builder.fsub(builder.bitcast(number, _VECTOR), constant)
+
+
+def mantissa(value):
+    """What is left of every number's size: 1.5 of -12; at least 1, and less than 2."""
+    return 2 * np.abs(np.frexp(value)[0])
+
+
+@_compiled(mantissa, LANES, _Lanes)
+def _mantissa(context, builder, sig, args):
+    left = builder.and_(builder.bitcast(args[0], _BITS), _whole((1 << 52) - 1))
+    return builder.bitcast(builder.or_(left, _whole(0x3FF << 52)), _VECTOR)
+
+
+def _whole(number):
+    return ir.Constant(_BITS, [number] * WIDTH)
 
 
 def gather(array, first, second, third, fourth):

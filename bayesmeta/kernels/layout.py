@@ -15,13 +15,18 @@ from numba.core.types import NamedUniTuple
 LANES = 64
 """Tasks handled together; arrays are padded with empty tasks, which add nothing, to a multiple."""
 
+MANY = 8
+"""Features from which on ``panels`` is quicker than ``regular``."""
+
 
 class Chunk(NamedTuple):
     """Statistics of n tasks: grams (p, n), moments (d, n), sums of squared rewards (n,).
 
     The first r of them, whose grams V are well conditioned, come with V^-1 (p, r), least squares
     (d, r), what these leave of the sums of squares (r,), and log|V| (r,); ``regular`` says how many
-    of the r are tasks, the others being empty.
+    of the r are tasks, the others being empty. Of ``MANY`` features, V^-1 and least squares are of
+    ``WIDTH`` tasks a row, (r / WIDTH, p WIDTH) and (r / WIDTH, d WIDTH): what is read together lies
+    together.
     """
 
     grams: Any
@@ -73,6 +78,7 @@ class Lanes(NamedTuple):
     s: Any
     x: Any
     m: Any
+    panels: Any
 
 
 _VECTOR, MATRIX, _CUBE = float64[::1], float64[:, ::1], float64[:, :, ::1]
@@ -80,5 +86,5 @@ CHUNK = NamedTupleType((MATRIX, MATRIX, _VECTOR, MATRIX, MATRIX, _VECTOR, _VECTO
 PARAMETERS = NamedTupleType((_VECTOR, MATRIX, float64), Parameters)
 EACH_TASK = NamedUniTuple(MATRIX, 2, EachTask)
 SUMS = NamedTupleType((_VECTOR, _VECTOR, MATRIX, MATRIX, MATRIX), Sums)
-SPACE = NamedTupleType((*(_VECTOR,) * 6, *(MATRIX,) * 3, _CUBE, _CUBE), Lanes)
+SPACE = NamedTupleType((*(_VECTOR,) * 6, *(MATRIX,) * 3, _CUBE, _CUBE, _VECTOR), Lanes)
 """The types of these, and of a matrix, in compiled code; of sums before their lanes are added."""

@@ -20,6 +20,10 @@ from bayesmeta.kernels.address import stage
 from bayesmeta.kernels.jit import inlined
 from bayesmeta.kernels.layout import CHUNK, EACH_TASK, LANES, MATRIX, PARAMETERS, SPACE, SUMS
 
+PIVOT = 1e-6
+"""The least part of its entry that a pivot of S may be. Sigma must be that uneven, beside noise,
+for a smaller one, and then the general way, though slower, errs as little or less."""
+
 
 @inlined
 def _add_products(one, i, two, j, first, last, acc):

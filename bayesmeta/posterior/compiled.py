@@ -24,6 +24,8 @@ from pytensor.link.numba.cache import CACHED_SRC_FUNCTIONS
 from pytensor.link.numba.dispatch.basic import numba_njit
 from pytensor.link.numba.linker import NumbaLinker
 
+from bayesmeta.posterior.rows import sum_of_rows
+
 if TYPE_CHECKING:
     import pymc as pm
 
@@ -63,8 +65,8 @@ class Compiled:
     kept: dict[str, tuple[str, ...]]
     """the variables that draws are turned into, and their dimensions"""
     framed: bool
-    """whether the log-density is a function of z, centre and root, at the point centre + root z, or
-    of the point"""
+    """whether the log-density is a function of z, centre, root and its transpose, at the point
+    centre + root z, or of the point"""
     value_and_gradient: Callable[..., tuple[Any, Any]]
     value_data: tuple[str, ...]
     expand: Callable[..., list[Any]]
@@ -81,8 +83,9 @@ def compile_model(model: pm.Model, keep: tuple[str, ...], framed: bool) -> Compi
         return tuple(str(dim) for dim in named.get(name, ()))
 
     parts = {one.name: dims_of(v.name) for v, one in zip(model.free_RVs, values, strict=True)}
-    z, centre, root = pt.dvector("z"), pt.dvector("centre"), pt.dmatrix("root")
-    point = centre + (root * z).sum(axis=1) if framed else z  # no BLAS: bits depend on its threads
+    z, centre = pt.dvector("z"), pt.dvector("centre")
+    root, turned = pt.dmatrix("root"), pt.dmatrix("turned")
+    point = centre + sum_of_rows(z, turned) if framed else z
     pieces, end = {}, pt.constant(0)
     for one in values:
         shape = [model.dim_lengths[dim] for dim in parts[one.name]]
@@ -91,8 +94,8 @@ def compile_model(model: pm.Model, keep: tuple[str, ...], framed: bool) -> Compi
     density = model.logp()
     slope = pt.concatenate([one.reshape((-1,)) for one in pt.grad(density, values)])
     density, slope = clone_replace([density, slope], pieces)
-    gradient = (root * slope[:, None]).sum(axis=0) if framed else slope
-    arguments = [z, centre, root] if framed else [z]
+    gradient = sum_of_rows(slope, root) if framed else slope
+    arguments = [z, centre, root, turned] if framed else [z]
     with exactly():
         value, value_data = _function(arguments, [density, gradient], _MODE)
     wanted = [variable for variable in model.unobserved_value_vars if variable.name in keep]

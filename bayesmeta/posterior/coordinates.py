@@ -77,6 +77,15 @@ def middle_of(stats: TaskStatistics, noise_sd: float | None) -> Middle:
     return Middle(mean, scatter, offset, variance, root, moves)
 
 
+def apart(problem: Problem) -> float:
+    """By how many standard errors tasks scatter more widely than their noise alone would let them,
+    in the direction in which they do so least."""
+    middle = middle_of(problem.stats, problem.noise_sd)
+    root = np.linalg.inv(np.linalg.cholesky(middle.offset))
+    least = float(np.linalg.eigvalsh(root @ middle.scatter @ root.T)[0])
+    return (1 - 1 / least) * math.sqrt(len(problem.stats) / 2)
+
+
 class Coordinates:
     """A target for ``find_frame``: the log-density of mu, B and log sigma in these coordinates."""
 

@@ -16,9 +16,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bayesmeta.checks import Array, InputError
-from bayesmeta.posterior.coordinates import Coordinates
+from bayesmeta.posterior.coordinates import Coordinates, apart
 from bayesmeta.posterior.diagnostics import EFFICIENCY, KHAT, OUTSIDE
 from bayesmeta.posterior.model import Problem
+from bayesmeta.posterior.priors import LKJ
 from bayesmeta.posterior.whitening import Frame, find_frame
 
 _BLOCK = 64
@@ -27,6 +28,10 @@ _PILOT = 4 * _BLOCK
 """Proposals that are looked at before all others, to give up early."""
 _FEWEST = 25
 """Proposals inside that a tail can be told from: the largest fifth are 5, ArviZ's least."""
+
+_APART = 2.0
+"""Standard errors by which tasks must differ in every direction for proposals to be tried, under an
+LKJ prior: otherwise Sigma may well be singular, and proposals fall outside."""
 
 
 class Weights(NamedTuple):
@@ -51,6 +56,18 @@ class Resampled(NamedTuple):
     mode: tuple[Array, Array]
 
 
+def too_close(problem: Problem) -> float | None:
+    """How far ``apart`` tasks are where that is not enough: Sigma may be singular by all that they
+    tell, and there is no mode at a boundary. None where it is worth trying."""
+    if not isinstance(problem.prior, LKJ):
+        return None
+    try:
+        found = apart(problem)
+    except (InputError, np.linalg.LinAlgError):  # the tasks do not span all features
+        return None
+    return None if found >= _APART else found
+
+
 def draw_laplace(
     problem: Problem,
     draws: int,
@@ -63,9 +80,11 @@ def draw_laplace(
 ) -> Resampled | None:
     """Draws among as many proposals, unless another number is given; None where no mode is found.
 
-    ``start`` is a (mu, Sigma) to look for the mode from, too. With ``pilot``, no draws, and what
-    the first proposals say, where these are hopeless.
+    ``start`` is a (mu, Sigma) to look for the mode from, too. With ``pilot``, no search where tasks
+    are ``too_close``, and no draws, but what the first proposals say, where these are hopeless.
     """
+    if pilot and too_close(problem) is not None:
+        return None
     try:
         target = Coordinates(problem)
     except (InputError, np.linalg.LinAlgError):  # the tasks do not span all features

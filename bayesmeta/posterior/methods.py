@@ -39,9 +39,13 @@ def suits_laplace(problem: Problem, nuts_sampler: str, settings: dict[str, Any])
 def by_laplace(
     problem: Problem, settings: dict[str, Any], keep: bool
 ) -> tuple[xr.DataTree | None, dict[str, float]]:
-    """Draws as a tree, if they are good or to be kept all the same, and what the weights were."""
-    from bayesmeta.posterior.laplace import draw_laplace
+    """Draws as a tree, if they are good or to be kept all the same, and what the weights were, or
+    how far ``apart`` tasks are where they are too close."""
+    from bayesmeta.posterior.laplace import draw_laplace, too_close
 
+    close = None if keep else too_close(problem)
+    if close is not None:
+        return None, {"apart": close}
     chains, draws = settings["chains"], settings["draws"]
     seed, cores = settings["random_seed"], settings["cores"]
     found = draw_laplace(problem, chains * draws, seed, cores, pilot=not keep)

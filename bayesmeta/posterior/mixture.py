@@ -80,9 +80,10 @@ def mixed(
     features: Array,
     level: float | None = None,
     weights: Array | None = None,
+    parts: Array | None = None,
 ) -> Mixed:
     """Of the mean rewards features'theta_j of rows of tasks, or with ``weights`` of rewards that
-    have them.
+    have them; ``parts`` are those of the drawn priors in the mixture, equal where None.
 
     In blocks of rows, each with the tasks that it has and no others.
     """
@@ -97,9 +98,21 @@ def mixed(
         mean, sd = normals_of(some, local, features[here])
         if weights is not None:
             sd = np.sqrt(sd**2 + found.noise_sds[:, None] ** 2 / weights[here])
-        ends = [mixture_quantile(mean, sd, one) for one in shares]
-        out[:, here] = [mean.mean(axis=0), np.sqrt((sd**2).mean(axis=0) + mean.var(axis=0)), *ends]
+        ends = [mixture_quantile(mean, sd, one, parts) for one in shares]
+        out[:, here] = [*_moments(mean, sd, parts), *ends]
     return Mixed(*out)
+
+
+def _average(values: Array, parts: Array | None) -> Array:
+    """Over the first axis."""
+    out: Array = values.mean(axis=0) if parts is None else np.einsum("s,s...", parts, values)
+    return out
+
+
+def _moments(mean: Array, sd: Array, parts: Array | None) -> tuple[Array, Array]:
+    """Mean and standard deviation of mixtures."""
+    centre = _average(mean, parts)
+    return centre, np.sqrt(_average(sd**2, parts) + _average((mean - centre) ** 2, parts))
 
 
 def _chosen(found: Read, used: NDArray[np.intp]) -> dict[str, Array]:
@@ -145,30 +158,33 @@ def normals_of(found: Read, task: NDArray[np.intp], features: Array) -> tuple[Ar
     return mean, np.sqrt(variance)
 
 
-def mixture_quantile(mean: Array, sd: Array, share: float) -> Array:
+def mixture_quantile(mean: Array, sd: Array, share: float, parts: Array | None = None) -> Array:
     """Where the distribution function, the average of those of N(mean_s, sd_s^2) over s, is
-    ``share``, for columns of (s, r) means and standard deviations; without draws."""
+    ``share``, for columns of (s, r) means and standard deviations; without draws. ``parts`` (s,)
+    are the weights of the average, which add up to 1; equal where None."""
     from scipy.special import ndtr, ndtri
 
     spread = sd.max(axis=0) > 0
-    out: Array = np.quantile(mean, share, axis=0)  # of points, where nothing spreads
+    out = _of_points(mean, share, parts)  # where nothing spreads
     if not spread.any():
         return out
+    if parts is not None:  # those that underflow would widen the bracket
+        mean, sd, parts = mean[parts > 0], sd[parts > 0], parts[parts > 0]
     mean, sd = mean[:, spread], sd[:, spread]
-    wide = np.sqrt((sd**2).mean(axis=0) + mean.var(axis=0))
+    centre, wide = _moments(mean, sd, parts)
     narrow = np.maximum(sd, 1e-12 * wide)
     own = mean + narrow * ndtri(share)
     low, high = own.min(axis=0), own.max(axis=0)  # the mixture's lies between those of its parts
-    at = np.clip(mean.mean(axis=0) + wide * ndtri(share), low, high)
+    at = np.clip(centre + wide * ndtri(share), low, high)
     width = high - low
     for _ in range(STEPS):
         z = (at - mean) / narrow
-        above = ndtr(z).mean(axis=0) - share
+        above = _average(ndtr(z), parts) - share
         low, high = np.where(above < 0, at, low), np.where(above < 0, high, at)
         if (np.abs(above) <= NEAR).all():
             break
         with np.errstate(all="ignore"):
-            slope = (np.exp(-0.5 * z**2) / narrow).mean(axis=0) / np.sqrt(2 * np.pi)
+            slope = _average(np.exp(-0.5 * z**2) / narrow, parts) / np.sqrt(2 * np.pi)
             step = at - above / slope
         # by Newton while that halves the bracket, otherwise by halving it
         newton = (step > low) & (step < high) & (high - low <= width / 2)
@@ -176,3 +192,12 @@ def mixture_quantile(mean: Array, sd: Array, share: float) -> Array:
         at = np.where(np.abs(above) <= NEAR, at, np.where(newton, step, (low + high) / 2))
     out[spread] = at
     return out
+
+
+def _of_points(values: Array, share: float, parts: Array | None) -> Array:
+    """A quantile of every column."""
+    if parts is None:
+        found: Array = np.quantile(values, share, axis=0)
+    else:
+        found = np.quantile(values, share, axis=0, weights=parts, method="inverted_cdf")
+    return found

@@ -15,6 +15,12 @@ from bayesmeta.posterior.callback import Callback, as_callback
 LONGEST = 0.75
 """Of the steps along circles, in radians: a density that is a standard normal allows any, and half
 a circle leads to the opposite point, over and over."""
+LENGTH = 2.2
+"""Of trajectories along circles, in radians, at which they are doubled no more. They would turn
+back after half a circle only, where a point is the opposite of the first, as far from the middle:
+shorter ones give more effective draws of the tails for as many steps."""
+DEPTH = 10
+"""Doublings of a trajectory at most, however short its steps."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +85,7 @@ class Model(CompiledModel):
 def _move_on_circles(settings: Any) -> None:
     """Let nutpie's trajectories be those of a standard normal, in steps of at most ``LONGEST``."""
     own = settings.as_dict()["settings"]
-    own["trajectory_kind"] = "ExactNormal"
+    own |= {"trajectory_kind": "ExactNormal", "target_integration_time": LENGTH, "maxdepth": DEPTH}
     steps = own["adapt_options"]["step_size_settings"]["adapt_options"]
     steps["dual_average"]["max_step_size"] = LONGEST
     settings.update_settings(own)

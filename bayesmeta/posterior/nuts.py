@@ -50,7 +50,7 @@ def draw_points(
     """
     import nutpie
 
-    from bayesmeta.posterior.nutpie_model import model_for_nutpie
+    from bayesmeta.posterior.nutpie_model import DEPTH, model_for_nutpie
 
     size = target.size
     centre, jitter = target.start()
@@ -88,7 +88,10 @@ def draw_points(
     points = tree["posterior"]["point"].transpose("chain", "draw", ...).values
     if frame is not None:
         points = frame.points(points)
-    return Drawn(points, tree["sample_stats"].to_dataset())
+    stats = tree["sample_stats"].to_dataset()
+    if normal:  # nutpie says so of trajectories that have their length, too
+        stats["maxdepth_reached"] = stats["depth"] >= DEPTH
+    return Drawn(points, stats)
 
 
 def complete(tree: xr.DataTree, name: str, chains: int, draws: int) -> bool:

@@ -13,6 +13,7 @@ inside numba: chains may run side by side without fighting for threads.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -96,16 +97,20 @@ class CollapsedLikelihood(Op):
         return [(), shapes[0], shapes[1], ()][: len(node.outputs)]
 
 
+def _size(shape: tuple[int | None, ...]) -> int | None:
+    """How many entries an array has, as far as it is known."""
+    known = [length for length in shape if length is not None]
+    return math.prod(known) if len(known) == len(shape) else None
+
+
 def _agree(shapes: list[tuple[int | None, ...]]) -> None:
     """Refuse a mean and a root of another dimension than the data's, as far as it is known."""
     (d,), root, _, *data = shapes
-    (p, n), (dim, others), (energy,), (triangle, r), (size, fits), (left,), (logs,), _, frame, _ = (
-        data
-    )
+    (p, n), (dim, others), (energy,), inverses, estimates, (left,), (logs,), _, frame, _ = data
     wanted = None if dim is None else dim * (dim + 1) // 2
-    pairs = [(d, dim), (root[0], dim), (root[1], dim), (size, dim), (frame[0], dim)]
-    pairs += [(frame[1], dim), (p, wanted), (triangle, wanted)]
-    pairs += [(others, n), (energy, n), (fits, r), (left, r), (logs, r)]
+    pairs = [(d, dim), (root[0], dim), (root[1], dim), (frame[0], dim), (frame[1], dim)]
+    pairs += [(p, wanted), (others, n), (energy, n), (logs, left)]
+    pairs += [(_size(inverses), _size((wanted, left))), (_size(estimates), _size((dim, left)))]
     if any(None not in pair and pair[0] != pair[1] for pair in pairs):
         raise ValueError(
             f"the tasks have {dim} features, but the mean has shape ({d},) and the root {root}; "
@@ -125,12 +130,11 @@ def _compiled(op: CollapsedLikelihood, node: Any = None, **kwargs: Any) -> tuple
     def ready(mean, root, noise_sd, arrays):  # type: ignore[no-untyped-def]
         grams, moments, energy, inverses, estimates, residuals, logs, regular, frame, steps = arrays
         d, n = moments.shape
-        r = inverses.shape[1]
-        p = d * (d + 1) // 2
+        r, p = residuals.shape[0], d * (d + 1) // 2
         same = mean.shape[0] == d and root.shape == (d, d) and frame.shape == (d, d)
         same = same and grams.shape == (p, n) and energy.shape[0] == n
-        same = same and inverses.shape == (p, r) and estimates.shape == (d, r)
-        if not same or residuals.shape[0] != r or logs.shape[0] != r or r > n:
+        same = same and inverses.size == p * r and estimates.size == d * r
+        if not same or logs.shape[0] != r or r > n:
             raise ValueError("mean, root and task data of the collapsed likelihood do not fit")
         chunk = Chunk(
             np.ascontiguousarray(grams),

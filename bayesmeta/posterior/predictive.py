@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from bayesmeta.checks import Array, InputError, one_of, renamed, whole
 from bayesmeta.kernels.collapsed import Priors, thetas_given_priors
 from bayesmeta.posterior.mixture import BLOCK
-from bayesmeta.posterior.taskdata import likelihood_of_each
+from bayesmeta.posterior.reweighted import log_likelihoods
 from bayesmeta.posterior.tree import Read, read, task_sums
-from bayesmeta.runner.executors import usable_cores
-from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -151,10 +149,7 @@ def _of_tasks(tree: xr.DataTree, found: Read) -> Array:
             "the likelihood of a task needs its count and energy (steps and sum of squared "
             "rewards); make the TaskStatistics with them"
         )
-    gram, moment, energy, count = found.tasks
-    stats = TaskStatistics.trusted(gram, moment, count, energy)
-    draws = found.means, found.roots, found.noise_sds
-    values = likelihood_of_each(stats, *draws, usable_cores())
+    values = log_likelihoods(found)
     return values + sums["log_weights"].values / 2 if "log_weights" in sums else values
 
 

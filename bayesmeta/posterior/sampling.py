@@ -123,11 +123,11 @@ def sample_posterior(
         rows, ``posterior_predictive`` and ``prior_predictive``, too; those of more than
         ``ROW_DRAWS`` numbers (rows times draws) are left to ``add_log_likelihood`` and
         ``add_predictive``. Its attributes repeat the arguments and have the ``method`` by which
-        draws were made, with the numbers of ``laplace`` where it was tried, what was taken off
-        features (``centred``, JSON or "no"), and the result of the checks: ``trusted``, and
-        ``diagnostics``, which ``trustworthy`` reads. ``Sigma`` is a whole matrix, so that
-        ``az.summary(tree)`` lists covariances twice; ``var_names=["mu", "sd", "corr", "sigma"]``
-        has each quantity once.
+        draws were made, with the numbers of ``laplace`` where it was tried or why not, what was
+        taken off features (``centred``, JSON or "no"), and the result of the checks:
+        ``trusted``, and ``diagnostics``, which ``trustworthy`` reads. ``Sigma`` is a whole matrix,
+        so that ``az.summary(tree)`` lists covariances twice; ``var_names=["mu", "sd", "corr",
+        "sigma"]`` has each quantity once.
 
     Examples
     --------

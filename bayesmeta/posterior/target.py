@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 VARIABLES = ("mu", "Sigma", "sd", "corr", "sigma", "theta")
 """What is kept of the draws."""
+_BLOCK = 250
+"""Points that are turned into variables together."""
 _COMPILED: dict[tuple[Any, ...], Compiled] = {}
 
 
@@ -85,14 +87,20 @@ class Target:
             return tuple(self._value_data)
         if frame is None:
             frame = Frame(np.zeros(self.size), np.eye(self.size), np.empty(0))
-        return frame.centre, np.ascontiguousarray(frame.root), *self._value_data
+        root, turned = np.ascontiguousarray(frame.root), np.ascontiguousarray(frame.root.T)
+        return frame.centre, root, turned, *self._value_data
 
     def log_density(self, point: Array) -> tuple[float, Array]:
         """Up to a constant, and its gradient."""
         return self._plain(point)
 
     def constrained(self, points: Array) -> dict[str, Array]:
-        """The variables of the model at (s, size) points, s of each."""
+        """The variables of the model at (s, size) points, s of each; some points at a time, since
+        d^3 numbers are made of each on the way."""
+        blocks = [self._expanded(points[i : i + _BLOCK]) for i in range(0, len(points), _BLOCK)]
+        return {name: np.concatenate([block[name] for block in blocks]) for name in self.kept}
+
+    def _expanded(self, points: Array) -> dict[str, Array]:
         s = len(points)
         parts = [points[:, where].reshape(s, *shape) for where, shape in self._parts]
         found = self.compiled.expand(*parts, *self._expand_data)

@@ -7,11 +7,14 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bayesmeta.checks import Array
 from bayesmeta.display import apart, in_middle, room_for_names, short_quantity, visible
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
     from rich.text import Text
+
+    from bayesmeta.statistics import TaskStatistics
 
 SHOWN = 20
 """Tasks printed; all of them are in the JSON."""
@@ -69,6 +72,36 @@ def label(text: object, most: int = 24) -> Text:
 def number(value: float | None, digits: int = 6) -> str:
     """A number with so many digits; nothing where there is none."""
     return "" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
+
+
+def noise_in_words(noise_sd: float | None) -> str:
+    """The noise below a table; None: every row has a variance of its own."""
+    if noise_sd is None:
+        return "noise: known for each row"
+    return f"noise: variance {number(noise_sd**2)}, sd {number(noise_sd)}"
+
+
+def features_of(stats: TaskStatistics, varying: bool) -> list[str]:
+    """The features that differ between tasks, or those that do not."""
+    both = zip(map(str, stats.feature_labels), stats.differs, strict=True)
+    return [name for name, differs in both if differs == varying]
+
+
+def task_estimates(
+    stats: TaskStatistics, mean: Array, sd: Array, conditional: bool
+) -> list[dict[str, Any]]:
+    """Mean and standard deviation, both (n, d), of every task in the features that differ, as
+    tables and JSON have them."""
+    found = zip(
+        map(str, stats.task_labels),
+        mean[:, stats.differs].tolist(),
+        sd[:, stats.differs].tolist(),
+        strict=True,
+    )
+    return [
+        {"task": name, "mean": one, "sd": spread, "conditional": conditional}
+        for name, one, spread in found
+    ]
 
 
 def same_in_words(features: Sequence[object]) -> str:

@@ -13,13 +13,16 @@ from bayesmeta.estimators.origin import origin_note
 from bayesmeta.fitted.prior import FittedPrior
 from bayesmeta.fitted.tables import percent
 from bayesmeta.report.console import (
+    features_of,
     label,
+    noise_in_words,
     number,
     print_blocks,
     print_tasks,
     quantity_rows,
     same_in_json,
     table,
+    task_estimates,
 )
 from bayesmeta.runner.plain import without_nan
 
@@ -53,7 +56,7 @@ def as_json(
             "tasks": len(stats),
             "rows": fitted.nobs,
             "features": stats.feature_labels,
-            "varying": _named(fitted, True),
+            "varying": features_of(stats, True),
             "mean": listed(estimate.prior.mean),
             "mean_sd": listed(estimate.mean_sd),
             "cov": listed(estimate.prior.cov),
@@ -70,7 +73,7 @@ def as_json(
             "conditional": fitted.conditional,
             "notes": [
                 *(wording(note) for note in fitted.notes[1:]),
-                *same_in_json(_named(fitted, False)),
+                *same_in_json(features_of(stats, False)),
             ],
             "task_estimates": tasks,
         }
@@ -78,27 +81,19 @@ def as_json(
     return found
 
 
-def _named(fitted: FittedPrior, varying: bool) -> list[str]:
-    """The features that differ between tasks, or those that do not."""
-    stats = fitted.stats
-    both = zip(map(str, stats.feature_labels), stats.differs, strict=True)
-    return [name for name, differs in both if differs == varying]
-
-
 def _intervals(
     fitted: FittedPrior, wording: Callable[[str], str], ends: DataFrame | None
 ) -> list[dict[str, Any]]:
-    """Low and high of every quantity; null where there is no end, with a note where there is no
-    Wald interval."""
+    """Estimate, standard error, low and high of every quantity; null where there is no end, with a
+    note where there is no Wald interval."""
     found = fitted.confint() if ends is None else ends
     said = {"method": found.attrs["method"], "level": found.attrs["level"]}
-    pairs = found[["low", "high"]].to_numpy(dtype=float).tolist()
+    rows = fitted.summary().assign(low=found["low"], high=found["high"]).reset_index()
     none = fitted.without_wald if said["method"] == "wald" else []
     note = wording(fitted.no_wald)
     return [
-        {"quantity": str(name), "low": low, "high": high, **said}
-        | ({"note": note} if name in none else {})
-        for name, (low, high) in zip(found.index, pairs, strict=True)
+        {**row, **said} | ({"note": note} if row["quantity"] in none else {})
+        for row in rows.to_dict("records")
     ]
 
 
@@ -122,16 +117,7 @@ def _task_estimates(fitted: FittedPrior) -> list[dict[str, Any]]:
         return []
     mean, cov = fitted.moments(fitted.stats.gram, fitted.stats.moment)
     sd = np.sqrt(np.maximum(np.diagonal(cov, axis1=1, axis2=2), 0.0))
-    mean, sd = mean[:, fitted.stats.differs], sd[:, fitted.stats.differs]
-    return [
-        {
-            "task": name,
-            "mean": one.tolist(),
-            "sd": spread.tolist(),
-            "conditional": fitted.conditional,
-        }
-        for name, one, spread in zip(map(str, fitted.stats.task_labels), mean, sd, strict=True)
-    ]
+    return task_estimates(fitted.stats, mean, sd, fitted.conditional)
 
 
 def print_fit(
@@ -144,14 +130,11 @@ def print_fit(
     ``ends`` are those of ``confint``, Wald's where None."""
     stats, estimate = fitted.stats, fitted.estimate
     _print_summary(console, fitted, wording, ends)
-    vary, own = stats.differs, _named(fitted, True)
+    vary, own = stats.differs, features_of(stats, True)
     if len(own) > 1:
         _print_covariances(console, own, estimate.prior.cov[np.ix_(vary, vary)])
-    if fitted.known_rows:
-        console.print("noise: known for each row")
-    elif estimate.noise_sd is not None:
-        variance, sd = number(estimate.noise_sd**2), number(estimate.noise_sd)
-        console.print(f"noise: variance {variance}, sd {sd}")
+    if fitted.known_rows or estimate.noise_sd is not None:
+        console.print(noise_in_words(None if fitted.known_rows else estimate.noise_sd))
     if fitted.loglik is not None:
         console.print(fitted.likelihood_line)
     tasks = _task_estimates(fitted)
@@ -159,7 +142,7 @@ def print_fit(
         title = "Tasks, shrunken towards the prior"
         doubt = "the mean's uncertainty is included, the covariance's is not"
         note = "as if the prior were known" if estimate.mean_cov is None else doubt
-        print_tasks(console, title, own, tasks, note, same=_named(fitted, False))
+        print_tasks(console, title, own, tasks, note, same=features_of(stats, False))
     if estimate.passed_over:
         console.print(
             "tasks passed over, since they do not determine all features by themselves "

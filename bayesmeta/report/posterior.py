@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Advice
 from bayesmeta.fitted.tables import percent, posterior_title
 from bayesmeta.posterior.centring import centred_in_words, taken_off
 from bayesmeta.posterior.diagnostics import trustworthy
-from bayesmeta.posterior.mixture import TaskMixtures, of_tasks
-from bayesmeta.posterior.tree import correlations, differs_in, task_sums
-from bayesmeta.report.console import print_tasks, quantity_rows, same_in_json, table
+from bayesmeta.posterior.tree import differs_in
+from bayesmeta.report.console import (
+    features_of,
+    noise_in_words,
+    number,
+    print_tasks,
+    quantity_rows,
+    same_in_json,
+    table,
+    task_estimates,
+)
 from bayesmeta.runner.files import check_room
 from bayesmeta.runner.plain import without_nan
 
@@ -23,114 +30,66 @@ if TYPE_CHECKING:
     import xarray as xr
     from rich.console import Console
 
-LEVEL = 0.95
-"""Of the intervals, whose tails are equal, unless another is asked for."""
-WIDE = 3
-"""Features up to which tasks are printed: more do not fit a terminal."""
+    from bayesmeta.fitted.posterior import FittedPosterior
 
 
-class Row(NamedTuple):
-    """One quantity of the posterior."""
-
-    quantity: str
-    mean: float
-    sd: float
-    low: float
-    high: float
-    ess: float
-    rhat: float
-
-
-def summary_rows(tree: xr.DataTree, level: float = LEVEL) -> list[Row]:
-    """Mean, sd, interval (equal tails), bulk ESS and R-hat of mu, sd, corr and sigma."""
-    import arviz_stats as azs
-
-    posterior = tree["posterior"].to_dataset()
-    rows = []
-    for name, index, quantity in quantities(posterior):
-        values = posterior[name].isel(index)
-        flat = values.values.ravel()
-        low, high = np.quantile(flat, [(1 - level) / 2, (1 + level) / 2])
-        rhat = float(azs.rhat(values)) if values.sizes["chain"] > 1 else float("nan")
-        mean, sd, ess = float(flat.mean()), float(_sd(values)), float(azs.ess(values))
-        rows.append(Row(quantity, mean, sd, float(low), float(high), ess, rhat))
-    return rows
-
-
-def quantities(posterior: xr.Dataset) -> list[tuple[str, dict[str, int], str]]:
-    """The quantities of the summary: variable, place in it, label."""
-    found: list[tuple[str, dict[str, int], str]] = []
-    for part in ("mu", "sd"):
-        dim = str(posterior[part].dims[-1])
-        found += [
-            (part, {dim: i}, f"{part}[{name}]") for i, name in enumerate(posterior[dim].values)
-        ]
-    found += [("corr", index, f"corr[{pair}]") for index, pair in correlations(posterior)]
-    return found + ([("sigma", {}, "sigma")] if "sigma" in posterior else [])
-
-
-def as_json(
-    tree: xr.DataTree, wording: Callable[[Advice], str] = str, level: float = LEVEL
-) -> dict[str, Any]:
-    """All of a fit as plain data, under the names the other methods use where they have them.
-    Estimates of tasks are of the features in ``varying``: the others are the same in all tasks.
+def as_json(fitted: FittedPosterior, wording: Callable[[str], str] = str) -> dict[str, Any]:
+    """All of a posterior as plain data, under the names and in the shapes that ``report.fitted``
+    gives an estimate: ``mean`` and ``cov`` are the posterior means of mu and Sigma, ``mean_sd`` and
+    ``cov_sd`` their standard deviations. Estimates of tasks are of the features in ``varying``: the
+    others are the same in all tasks.
 
     ``wording`` turns advice into text: that of Python, or of a command.
     """
-    posterior, data = tree["posterior"].to_dataset(), task_sums(tree)
-    tasks = of_tasks(tree)
-    over, trust = ["chain", "draw"], trustworthy(tree)
+    tree, stats, trust = fitted.tree, fitted.stats, trustworthy(fitted.tree)
+    mean_sd, cov_sd = fitted.prior_sd
+    tasks = fitted.task_mixtures
     found: dict[str, Any] = without_nan(
         {
             "method": "posterior",
             "drawn_by": drawn_by(tree),
             "status": "ok" if trust else "not_trusted",
             "advice": "; ".join(f"{c.name}: {wording(c.advice)}" for c in trust.failed),
-            "tasks": data.sizes["task"],
-            "rows": int(data["count"].sum()) if "count" in data else None,
-            "features": [str(name) for name in posterior["feature"].values],
-            "varying": posterior["feature"].values[differs_in(posterior)].tolist(),
-            "mean": posterior["mu"].mean(over).values.tolist(),
-            "mean_sd": _sd(posterior["mu"]).values.tolist(),
-            "cov": posterior["Sigma"].mean(over).values.tolist(),
-            "cov_sd": _sd(posterior["Sigma"]).values.tolist(),
-            "noise_sd": _noise_sd(tree),
+            "tasks": len(stats),
+            "rows": fitted.nobs,
+            "features": stats.feature_labels,
+            "varying": features_of(stats, True),
+            "mean": fitted.prior.mean.tolist(),
+            "mean_sd": mean_sd.tolist(),
+            "cov": fitted.prior.cov.tolist(),
+            "cov_sd": cov_sd.tolist(),
+            "noise_sd": _noise_sd(fitted),
             "prior": _prior(tree),
             "centred": taken_off(tree),
-            "level": level,
-            "quantities": [row._asdict() for row in summary_rows(tree, level)],
+            "intervals": _intervals(fitted),
+            "conditional": False,
             "diagnostics": [
                 {"check": c.name, "value": c.value, "wanted": c.wanted, "passed": c.passed}
                 for c in trust
             ],
             "notes": [
-                *same_in_json(posterior["feature"].values[~differs_in(posterior)].tolist()),
+                *map(wording, fitted.design.notes),
+                *same_in_json(features_of(stats, False)),
                 *([f"task_estimates: {tasks.thinned}"] if tasks.thinned else []),
             ],
-            "task_estimates": _task_estimates(tree, tasks),
+            "task_estimates": task_estimates(stats, *tasks.mixed[:2], conditional=False),
         }
     )
     return found
 
 
-def _task_estimates(tree: xr.DataTree, tasks: TaskMixtures) -> list[dict[str, Any]]:
-    """Mean and standard deviation of every theta given all data, in the features that differ."""
-    differs = differs_in(tree["posterior"].to_dataset())
-    mean, sd = (part[:, differs] for part in tasks.mixed[:2] if part is not None)
-    labels = [str(name) for name in task_sums(tree)["task"].values]
-    return [
-        {"task": name, "mean": one.tolist(), "sd": spread.tolist()}
-        for name, one, spread in zip(labels, mean, sd, strict=True)
-    ]
+def _intervals(fitted: FittedPosterior) -> list[dict[str, Any]]:
+    """The rows of the summary; intervals have equal tails."""
+    rows = fitted.summary().reset_index().to_dict("records")
+    return [{**row, "method": "eti", "level": fitted.level} for row in rows]
 
 
-def _noise_sd(tree: xr.DataTree) -> float | None:
+def _noise_sd(fitted: FittedPosterior) -> float | None:
     """Its posterior mean, or what was given; None where the noise of every row is known."""
-    posterior = tree["posterior"].to_dataset()
-    if "sigma" in posterior:
-        return float(posterior["sigma"].mean())
-    given = float(tree.attrs["noise_sd"])
-    return None if given == 1.0 and "log_weights" in task_sums(tree) else given
+    if fitted.quantities.noisy:
+        return float(fitted.tree["posterior"]["sigma"].mean())
+    given = float(fitted.tree.attrs["noise_sd"])
+    return None if given == 1.0 and fitted.stats.log_weights is not None else given
 
 
 def _prior(tree: xr.DataTree) -> dict[str, Any]:
@@ -155,6 +114,9 @@ def drawn_by(tree: xr.DataTree) -> str:
     if tried == "not tried":
         return "nuts"
     weights = json.loads(tried)
+    if "apart" in weights:
+        errors = f"{weights['apart']:.2g} standard errors"
+        return f"nuts; laplace not tried, since in some direction tasks differ by {errors} alone"
     why = ", ".join(f"{name} {value:.3g}" for name, value in weights.items() if value is not None)
     return f"nuts, since laplace would not do ({why or 'no mode was found'})"
 
@@ -183,51 +145,38 @@ def prior_in_words(prior: dict[str, Any], noisy: bool) -> str:
     return f"before the data: {said}{noise}"
 
 
-def _sd(draws: xr.DataArray) -> xr.DataArray:
-    """Standard deviations over all draws; NaN for a single one."""
-    over = ["chain", "draw"]
-    many = draws.sizes["chain"] * draws.sizes["draw"] > 1
-    return draws.std(over, ddof=1) if many else draws.mean(over) * np.nan
-
-
 def print_posterior(
-    console: Console,
-    tree: xr.DataTree,
-    wording: Callable[[Advice], str] = str,
-    level: float = LEVEL,
+    console: Console, fitted: FittedPosterior, wording: Callable[[str], str] = str
 ) -> None:
     """Tables of the posterior and of the tasks, then whether the draws can be trusted."""
-    posterior = tree["posterior"].to_dataset()
-    names, differs = posterior["feature"].values.astype(str), differs_in(posterior)
-    features, same = names[differs].tolist(), names[~differs].tolist()
-    mixed = of_tasks(tree)
-    tasks = _task_estimates(tree, mixed)
-    found = summary_rows(tree, level)
+    tree, stats, level = fitted.tree, fitted.stats, fitted.level
+    shown = fitted.summary()
     numbers = [
-        [
-            *(f"{value:.5g}" for value in (row.mean, row.sd, row.low, row.high)),
-            f"{row.ess:.0f}",
-            f"{row.rhat:.3f}",
-        ]
-        for row in found
+        [*(number(value, 5) for value in values), f"{ess:.0f}", f"{rhat:.3f}"]
+        for *values, ess, rhat in shown.to_numpy(dtype=float).tolist()
     ]
-    names_of = [row.quantity for row in found]
-    rows = quantity_rows(console, names_of, numbers)
-    title = posterior_title(len(tasks), posterior.sizes)
+    rows = quantity_rows(console, list(map(str, shown.index)), numbers)
     ends = percent((1 - level) / 2), percent((1 + level) / 2)
     columns = ["quantity", "mean", "sd", *ends, "ESS", "R-hat"]
-    console.print(table(title, columns, rows))
-    prior = prior_in_words(_prior(tree), "sigma" in posterior)
+    console.print(table(posterior_title(len(stats), tree["posterior"].sizes), columns, rows))
+    if not fitted.quantities.noisy:
+        console.print(noise_in_words(_noise_sd(fitted)))
+    prior = prior_in_words(_prior(tree), fitted.quantities.noisy)
     console.print(prior, highlight=False)
     if centred := centred_in_words(tree):
         console.print(wording(centred), markup=False, emoji=False, highlight=False)
     console.print(f"drawn by {drawn_by(tree)}", highlight=False)
-    if len(features) > WIDE:
-        console.print(f"{len(tasks)} tasks, {len(features)} features: --json has them")
-    else:
-        said = ("the uncertainty about the prior is included", mixed.thinned)
-        note = "; ".join(filter(None, said))
-        print_tasks(console, "Tasks given the data", features, tasks, note, digits=5, same=same)
+    mixed = fitted.task_mixtures
+    note = "; ".join(filter(None, ("the uncertainty about the prior is included", mixed.thinned)))
+    print_tasks(
+        console,
+        "Tasks given the data",
+        features_of(stats, True),
+        task_estimates(stats, *mixed.mixed[:2], conditional=False),
+        note,
+        digits=5,
+        same=features_of(stats, False),
+    )
     checks = trustworthy(tree).text(wording)
     console.print(checks, markup=False, emoji=False, highlight=False)
 

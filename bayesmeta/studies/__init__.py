@@ -17,6 +17,7 @@ MODULES = (
     "theorems",
     "intervals",
     "singular",
+    "rivals",
 )
 """The modules of this folder that have ``STUDIES``."""
 

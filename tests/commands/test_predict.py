@@ -55,8 +55,9 @@ def test_sample_predicts(sleep: Path, new: Path, capsys: pytest.CaptureFixture[s
     for level in ("0.5", "0.9"):
         assert run(*command, "--level", level, "--json") in (0, 1)
         found = json.loads(capsys.readouterr().out)
-        assert found["level"] == float(level) and found["files"]["predictions"] == str(out)
-        ends = pd.DataFrame(found["quantities"]).set_index("quantity").loc["mu[Days]"]
+        assert {one["level"] for one in found["intervals"]} == {float(level)}
+        assert found["files"]["predictions"] == str(out)
+        ends = pd.DataFrame(found["intervals"]).set_index("quantity").loc["mu[Days]"]
         table = pd.read_csv(out)
         widths[level] = [ends["high"] - ends["low"], *(table["high"] - table["low"])]
     ratio = np.array(widths["0.9"]) / np.array(widths["0.5"])

@@ -39,10 +39,11 @@ def test_a_posterior_from_a_csv(
     assert run(*command, "--json", "--random-seed", "1", "--draws", "500", "--plot", str(plot)) == 0
     found = json.loads(capsys.readouterr().out)
     assert plot.read_bytes().startswith(b"\x89PNG") and found["files"]["plot"] == str(plot)
-    assert found["rows"] == 180 and found["level"] == 0.95 and found["identified"] is True
+    assert found["rows"] == 180 and found["identified"] is True
+    assert {one["level"] for one in found["intervals"]} == {0.95}
     assert found["status"] == "ok" and found["features"] == ["intercept", "Days"]
     assert abs(found["mean"][0] - 251.405) < 6.8 and abs(found["mean"][1] - 10.467) < 1.6
-    assert found["quantities"][-1]["quantity"] == "sigma"
+    assert found["intervals"][-1]["quantity"] == "sigma"
     first = found["task_estimates"][0]
     assert first["task"] == "308" and abs(first["mean"][1] - 19.67) < 1.5  # lme4's coef()
     narrow = ["--prior-scale", "30,0.001", "--prior-eta", "1.5", "--prior-noise-scale", "2"]
@@ -51,7 +52,7 @@ def test_a_posterior_from_a_csv(
     found = json.loads(told.out)
     assert "the noise is near 25.59, its --prior-noise-scale 2" in told.err
     assert found["prior"]["eta"] == 1.5 and found["prior"]["scale"] == [30.0, 0.001]
-    spread = {row["quantity"]: row["mean"] for row in found["quantities"]}
+    spread = {row["quantity"]: row["estimate"] for row in found["intervals"]}
     assert spread["sd[Days]"] < 0.01 < spread["sd[intercept]"]  # what it was told
 
 
@@ -71,6 +72,8 @@ def test_a_posterior_from_a_csv(
         (["--target-accept", "1"], "--target-accept must be between 0 and 1"),
         (["--out", "a.csv"], "--out must be a file that ends in .nc"),
         (["--plot", "posterior.png"], "--plot must be a file of its own"),
+        (["--sort", "Days"], "--sort is of --plot"),
+        (["--plot", "tasks.png", "--sort", "Day"], "unknown --sort 'Day'; did you mean 'Days'?"),
         (["--plot", "tasks.txt"], "--plot must end in .png"),
         (["--task", "Who"], "there is no column 'Who'"),
         (["--prior-noise-scale", "1", "--noise-sd", "2"], "--noise-sd"),
@@ -115,7 +118,7 @@ def test_what_data_do_not_say_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     command = ["sample", str(tmp_path / "t.csv"), "--task", "t", "--reward", "y", "--intercept"]
     command += ["--draws", "50", "--tune", "100", "--out", str(tmp_path / "a.nc")]
     assert run(*command) == 1
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     assert "not identified: the data do not determine" in shown and "give --noise-sd" in shown
     assert run(*command, "--json") == 1
     found = json.loads(capsys.readouterr().out)

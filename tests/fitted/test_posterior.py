@@ -51,7 +51,7 @@ def test_tasks_are_those_of_the_command(fit: FittedPosterior) -> None:
     conditional means and variances, by formulas."""
     from bayesmeta.report.posterior import as_json
 
-    ours, told = fit.tasks(), as_json(fit.tree)["task_estimates"]
+    ours, told = fit.tasks(), as_json(fit)["task_estimates"]
     assert [one["mean"][0] for one in told] == ours["estimate"].to_list()
     assert [one["sd"][0] for one in told] == ours["sd"].to_list()
     posterior = fit.tree["posterior"].to_dataset()

@@ -131,11 +131,10 @@ def test_predictions_against_formulas(sleep: FittedPrior, frame: pd.DataFrame) -
     pd.testing.assert_frame_equal(known, sleep.predict(new.assign(Subject=308)))
     own = frame[frame["Subject"] == 308].head(3).assign(Subject="new")
     rows = np.column_stack([np.ones(3), own["Days"]])
-    marginal = rows @ prior.cov @ rows.T + noise**2 * np.eye(3)
-    gain = prior.cov @ rows.T @ np.linalg.inv(marginal)
+    wide = prior.cov + doubt  # of a new task: what the others say of it
+    gain = wide @ rows.T @ np.linalg.inv(rows @ wide @ rows.T + noise**2 * np.eye(3))
     mean = prior.mean + gain @ (own["Reaction"].to_numpy() - rows @ prior.mean)
-    rest = np.eye(2) - gain @ rows
-    cov = rest @ prior.cov + rest @ doubt @ rest.T
+    cov = (np.eye(2) - gain @ rows) @ wide
     given = sleep.predict(new, given=own)
     np.testing.assert_allclose(given["mean"], x @ mean)
     np.testing.assert_allclose(given["sd"], np.sqrt(np.diag(x @ cov @ x.T)))

@@ -42,3 +42,6 @@ def test_a_gaussian_posterior() -> None:
         assert np.abs(z).max() < limit
     steps = tree["sample_stats"]["step_size"].values
     assert 0.5 * LONGEST < steps.mean() <= LONGEST * 1.1
+    sampler = tree["sample_stats"]
+    assert int(sampler["depth"].max()) <= 2  # three steps at most: these are long enough
+    assert not bool(sampler["maxdepth_reached"].any())

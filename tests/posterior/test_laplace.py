@@ -11,9 +11,9 @@ import xarray as xr
 from scipy import stats as st
 
 import bayesmeta as bm
-from bayesmeta.posterior.coordinates import Coordinates
+from bayesmeta.posterior.coordinates import Coordinates, apart
 from bayesmeta.posterior.density import log_posterior
-from bayesmeta.posterior.laplace import Weights, _systematic, _weighed, draw_laplace
+from bayesmeta.posterior.laplace import Weights, _systematic, _weighed, draw_laplace, too_close
 from bayesmeta.posterior.model import Problem
 from bayesmeta.posterior.priors import Prior
 from bayesmeta.posterior.target import Target
@@ -253,17 +253,33 @@ def test_standard_deviations_near_zero_are_left_to_nuts() -> None:
     assert found is None or not found.weights.good
 
 
+def test_tasks_too_close_for_laplace() -> None:
+    """Tasks that differ by nothing lie within two standard errors of it, such as differ clearly do
+    not; with Sigma known, or an inverse-Wishart prior, it does not matter."""
+    lkj = PRIORS["lkj"].settled(2)
+    clear, alike = (Problem(tasks(60, sd=sd), 1.0, lkj, "fused") for sd in (1.0, 0.0))
+    assert too_close(clear) is None and apart(clear) > 3
+    close = too_close(alike)
+    assert close is not None and close == apart(alike) < 2
+    assert draw_laplace(alike, 1000, seed=1, pilot=True) is None
+    for other in (PRIORS["known"], PRIORS["wishart"]):
+        assert too_close(alike._replace(prior=other.settled(2))) is None
+
+
 def test_auto_is_laplace_where_it_is_good_and_nuts_elsewhere() -> None:
     """The tree says which; what was asked of NUTS alone is done by NUTS."""
     many = bm.sample_posterior(tasks(150), prior=PRIORS["lkj"])
     assert many.attrs["method"] == "laplace" and bm.trustworthy(many)
     assert "Pareto k-hat" in str(bm.trustworthy(many))
     assert drawn_by(many).startswith("laplace")
-    few = bm.sample_posterior(tasks(12, sd=0.05), prior=PRIORS["lkj"], random_seed=1)
+    few = bm.sample_posterior(tasks(60, sd=0.3), prior=PRIORS["lkj"], random_seed=1)
     assert drawn_by(few).startswith("nuts, since laplace would not do (")
     assert few.attrs["method"] == "nuts" and "diverging" in few["sample_stats"]
     tried = few.attrs["laplace"]
     assert tried == "{}" or not Weights(**json.loads(tried)).good
+    alike = bm.sample_posterior(tasks(12, sd=0.05), prior=PRIORS["lkj"], random_seed=1)
+    assert json.loads(alike.attrs["laplace"])["apart"] < 2 and alike.attrs["method"] == "nuts"
+    assert "laplace not tried, since in some direction tasks differ by" in drawn_by(alike)
     for asked in ({"tune": 200}, {"target_accept": 0.9}):
         told = bm.sample_posterior(tasks(150), prior=PRIORS["lkj"], **asked)  # type: ignore[arg-type]
         assert told.attrs["method"] == "nuts" and told.attrs["laplace"] == "not tried"

@@ -83,14 +83,15 @@ def test_many_tasks_are_of_some_draws_and_say_so(
 ) -> None:
     """The same draws in Python, in JSON and in print, each of which tells their number."""
     every = fitted.tasks()
-    assert every.attrs["draws"] == 4000 and not as_json(fitted.tree)["notes"]
+    assert every.attrs["draws"] == 4000 and not as_json(fitted)["notes"]
     monkeypatch.setattr(mixture, "SOLVED", 18 * 100)
-    some, told = fitted.tasks(), as_json(fitted.tree)
+    anew = bm.FittedPosterior(fitted.design, fitted.tree)
+    some, told = anew.tasks(), as_json(anew)
     assert some.attrs["draws"] == 100
     assert any("by 100 of the 4000 draws" in note for note in told["notes"])
     listed = [one["mean"] for one in told["task_estimates"]]
     assert np.ravel(listed).tolist() == some["estimate"].tolist()
-    shown = rendered(lambda to: print_posterior(to, fitted.tree), plain_width=200)
+    shown = rendered(lambda to: print_posterior(to, anew), plain_width=200)
     assert "by 100 of the 4000 draws" in shown
     gap = (some["estimate"] - every["estimate"]).abs() / every["sd"]
     assert 0 < gap.max() < 0.3

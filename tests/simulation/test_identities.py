@@ -104,4 +104,4 @@ def test_published_setting_of_metats(cell: tuple[int, float, bool]) -> None:
     assert np.abs(z).max() < norm.isf(size("simulation/published-values") / 2 / (4 * len(rows)))
     # in these runs, the same tasks for all: learning pays, and a drawn mean costs
     kts, marginal, ada, meta, _ = total.mean(axis=0)
-    assert kts < ada < meta < marginal
+    assert kts < ada < min(meta, marginal)

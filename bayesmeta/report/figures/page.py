@@ -207,12 +207,10 @@ def _ranks(axes: Axes, after: xr.Dataset) -> None:
     """Shares of each chain's draws among all of them, for the quantity that mixes worst."""
     import arviz_stats as azs
 
-    from bayesmeta.report.posterior import quantities
-
     chains = after.sizes["chain"]
     found = [
         one
-        for one in quantities(after)
+        for one in _quantities(after)
         if float(after[one[0]].isel(one[1]).std()) > 1e-9 * float(np.abs(after[one[0]]).max())
     ]
     name, index, label = max(found, key=lambda one: float(azs.rhat(after[one[0]].isel(one[1]))))
@@ -244,6 +242,18 @@ def _ranks(axes: Axes, after: xr.Dataset) -> None:
     axes.set_title(title, fontsize=9.5, loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+
+
+def _quantities(posterior: xr.Dataset) -> list[tuple[str, dict[str, int], str]]:
+    """What a summary lists: variable, place in it, label."""
+    found: list[tuple[str, dict[str, int], str]] = []
+    for part in ("mu", "sd"):
+        dim = str(posterior[part].dims[-1])
+        found += [
+            (part, {dim: i}, f"{part}[{name}]") for i, name in enumerate(posterior[dim].values)
+        ]
+    found += [("corr", index, f"corr[{pair}]") for index, pair in correlations(posterior)]
+    return found + ([("sigma", {}, "sigma")] if "sigma" in posterior else [])
 
 
 def _checks(axes: Axes, trust: Trust) -> None:

@@ -28,9 +28,9 @@ from bayesmeta.report.figures.style import (
 from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure
 
+    from bayesmeta.fitted.posterior import FittedPosterior
     from bayesmeta.fitted.prior import FittedPrior
 
 SHOWN = 60
@@ -127,51 +127,44 @@ def place_of(sort: str | None, features: Sequence[Hashable]) -> int:
     return len(names) - 1 if sort is None else names.index(one_of("sort", sort, names))
 
 
-def figure_tasks(tree: xr.DataTree, draws: int = 1000, level: float = 0.95) -> Figure:
+def figure_tasks(fitted: FittedPosterior, sort: str | None = None) -> Figure:
     """Every task's theta given all data, feature by feature, as ``figure_fit`` has it for one
     estimate of the prior: here the doubt about the prior is in the bars and the band, which have
-    the probability ``level``."""
-    import xarray as xr
+    the fit's level and are exact given the draws."""
+    from bayesmeta.posterior.mixture import mixture_quantile, of_tasks
+    from bayesmeta.posterior.tree import task_sums
 
-    from bayesmeta.posterior.mixture import of_tasks
-    from bayesmeta.posterior.predictive import add_theta
-    from bayesmeta.posterior.tree import differs_in, task_sums
-
-    data, posterior = task_sums(tree), tree["posterior"].to_dataset()
-    n, d = data["moment"].shape
-    vary, ends = differs_in(posterior), [(1 - level) / 2, (1 + level) / 2]
-    data = data.isel(task=evenly(of_tasks(tree).mixed.mean[:, vary][:, -1]))
-    total = posterior.sizes["chain"] * posterior.sizes["draw"]
-    thin = posterior.drop_vars("theta", errors="ignore").isel(
-        draw=slice(0, None, -(-total // draws))
+    tree, stats, level = fitted.tree, fitted.stats, fitted.level
+    vary, names = stats.differs, np.array(stats.feature_labels, dtype=object)
+    by = place_of(sort, names[vary].tolist())
+    order = evenly(fitted.task_mixtures.mixed.mean[:, vary][:, by])
+    data = task_sums(tree)[["gram", "moment"]].isel(task=order)
+    few = tree.from_dict(
+        {"posterior": tree["posterior"], "constant_data": data, "observed_data": data}
     )
-    few = xr.DataTree.from_dict(
-        {"posterior": thin, "constant_data": data, "observed_data": data[["moment"]]}
+    mean, _, low, high = of_tasks(few, level).mixed  # ends take time: of those that are shown
+    assert low is not None and high is not None
+    posterior = tree["posterior"].to_dataset()
+    mu = posterior["mu"].transpose("chain", "draw", ...).values.reshape(-1, stats.dim)
+    sd = np.zeros_like(mu)
+    own_sd = posterior["sd"].transpose("chain", "draw", ...).values
+    sd[:, vary] = own_sd.reshape(len(mu), -1)
+    ends = (1 - level) / 2, (1 + level) / 2
+    band = np.stack([mixture_quantile(mu, sd, one) for one in ends])  # of one more task
+    own = least_squares(
+        TaskStatistics(data["gram"].values, data["moment"].values), undetermined="nan"
     )
-    few = add_theta(few)
-    theta = few["posterior"].to_dataset()["theta"].values.reshape(-1, data.sizes["task"], d)
-    low, high = np.quantile(theta, ends, axis=0)
-    stats = TaskStatistics(data["gram"].values, data["moment"].values)
-    own = least_squares(stats, undetermined="nan")
-    mu = thin["mu"].values.reshape(-1, d)
-    spread = np.zeros_like(mu)
-    spread[:, vary] = thin["sd"].values.reshape(len(mu), -1)
-    rng = np.random.default_rng(0)
-    new = mu + spread * rng.standard_normal(
-        mu.shape
-    )  # of one more task, each coefficient by itself
-    band = np.quantile(new, ends, axis=0)
-    names = data["feature"].values
-    shown = Forest(theta.mean(axis=0), low, high, own, mu.mean(axis=0), band).among(vary)
+    shown = Forest(mean, low, high, own, mu.mean(axis=0), band).among(vary)
     return forest(
         names[vary].tolist(),
-        data["task"].values.tolist(),
+        [stats.task_labels[j] for j in order],
         shown,
-        n,
+        len(stats),
         f"dot and bar: posterior mean, {percent(level)} interval",
         shown.says("mean of tasks", f"where one more lies with probability {percent(level)}")
         + "\n(the doubt about the prior included)"
         + _same(names[~vary].tolist()),
+        by,
     )
 
 

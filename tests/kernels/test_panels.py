@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bayesmeta.estimators.likelihood import lay_out
-from bayesmeta.kernels.estep import MANY, estep, estep_value
-from bayesmeta.kernels.layout import LANES, EachTask, Parameters
+from bayesmeta.kernels.estep import estep, estep_value
+from bayesmeta.kernels.layout import LANES, MANY, EachTask, Parameters
 from tests.kernels.test_regular import NONE, all_general, tasks
 
 

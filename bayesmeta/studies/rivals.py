@@ -1,0 +1,70 @@
+"""The paper's experiment with every rival in it, and the setting MetaTS was published in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayesmeta.agents.exploration import each_action_once
+from bayesmeta.agents.rivals import RIVALS
+from bayesmeta.agents.roster import FIGURE_1, OURS, ROSTER
+from bayesmeta.environment import TaskFamily, paper_family
+from bayesmeta.families import arms_family
+from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.runner.study import Study
+from bayesmeta.simulation.records import thin
+from bayesmeta.simulation.simulate import simulation_study
+from bayesmeta.simulation.summaries import NORMALISER
+
+ARMS = ("MoM-TS_arms", "MoM-TS_arms_mean")
+"""Rows that are defined for arms only."""
+LINEAR = tuple(name for name in RIVALS if name not in ARMS)
+BETTER = ("REML-UCB", "REML-Greedy", "REML-IDS", "MQB-TS", "MQB-IDS")
+"""Our learners with better policies, and Algorithm 2 as printed."""
+HIERARCHICAL = ("MarginalTS", "AdaTS", "MetaTS", "MetaMean", "HierTS", "HierBayesUCB")
+
+
+def told_family() -> TaskFamily:
+    """The paper's family with a hyper-prior: mu_* ~ N(0, m^2 / d I), which the bound m on its norm
+    suggests; mu_* itself stays the paper's."""
+    family = paper_family()
+    spread = family.told().mean_norm ** 2 / family.dim
+    hyper = GaussianPrior(np.zeros(family.dim), spread * np.eye(family.dim))
+    return replace(family, hyper=hyper)
+
+
+def paper_study(
+    *, runs: int = 10, tasks: int = 10_000, agents: Sequence[str] = (), **options: Any
+) -> Study:
+    """All rows that are defined on the paper's linear bandit, regret at its one mu_*."""
+    names = agents or (NORMALISER, *FIGURE_1, *OURS, *BETTER, *LINEAR)
+    rows = dict.fromkeys(names)
+    return simulation_study("rivals", told_family(), rows, tasks=tasks, runs=runs, **options)
+
+
+def arms_study(*, runs: int = 300, **options: Any) -> Study:
+    """Kveton et al.: 4 arms, each played once, mu_* drawn for every run, 20 tasks of 200 steps."""
+    rows = [
+        replace(ROSTER[name], exploration=each_action_once())
+        for name in (NORMALISER, *HIERARCHICAL, "KBayesUCB")
+    ]
+    return simulation_study("rivals-arms", arms_family(), rows, tasks=20, runs=runs, **options)
+
+
+STUDIES = (
+    paper_study(
+        note="the paper's experiment with every rival",
+        record="rivals/rivals.nc",
+        keep=partial(thin, points=100),
+    ),
+    arms_study(
+        note="arms with a hyper-prior: Bayes regret in the setting of MetaTS and AdaTS",
+        record="rivals/arms.nc",
+        keep=partial(thin, points=20),
+    ),
+)
+"""What is recorded in analyses/rivals."""
