@@ -409,4 +409,5 @@ def test_the_command_says_it_in_one_line(
     assert run("fit", str(tmp_path / "data.csv"), *columns, *given) == code
     error = capsys.readouterr().err
     assert error.count("\n") == (1 if code else 0) and "Traceback" not in error
-    assert ("noise-sd" in error or "reward" in error) == (code == 2)
+    named = any(name in error for name in ("noise-sd", "reward", "column 'y'"))
+    assert named == (code == 2)

@@ -43,7 +43,7 @@ def add(commands: Subparsers) -> None:
         "--replications 100",
     )
     add_data_options(parser, required=False)
-    parser.set_defaults(noise_sd=None, plot=None)
+    parser.set_defaults(noise_sd=None, plot=None, sort=None)
     family = parser.add_argument_group("the family, where there is no FILE")
     family.add_argument("--dim", type=int, metavar="D", help=f"features (default: {DIM})")
     family.add_argument("--horizon", type=int, metavar="T", help="steps of a task (default: 200)")

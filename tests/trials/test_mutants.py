@@ -188,8 +188,16 @@ def test_which_kernels_compile_anew() -> None:
     heights = {
         f"bayesmeta/kernels/profile.py:{name}" for name in ("profile", "best_mean", "best_root")
     }
-    blocks = {f"bayesmeta/agents/block.py:{name}" for name in ("play_block", "_estimate")}
-    users = {"bayesmeta/estimators/moments.py:usable", *climbs, *heights, *blocks}
+    blocks = {
+        f"bayesmeta/agents/block.py:{name}"
+        for name in ("play_block", "_estimate", "_estimate_hyper")
+    }
+    hyper = {
+        f"bayesmeta/kernels/hyper.py:{name}"
+        for name in ("evidence", "observe", "posterior_of_mean", "task_prior")
+    }
+    moments = {f"bayesmeta/estimators/moments.py:{name}" for name in ("usable", "observe_all")}
+    users = {*moments, *climbs, *heights, *blocks, *hyper}
     assert code.affected(one) == {f"{file}:upper_root", *users}
     assert "bayesmeta/agents/learners.py:Moments.estimate" in code.callers(one)
     shared = "bayesmeta/kernels/codes.py"
