@@ -93,7 +93,7 @@ def intercept_of(stats: TaskStatistics) -> int | None:
         None where there is none, also where several may be (actions with entries of +-1).
     """
     for k, label in enumerate(stats.feature_labels):
-        if label.lower() in NAMES and may_be_one(stats, k):
+        if str(label).lower() in NAMES and may_be_one(stats, k):
             return k
     if stats.count is None or stats.log_weights is not None:
         return None

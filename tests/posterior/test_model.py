@@ -302,7 +302,7 @@ def test_thetas_are_the_same_whatever_is_drawn_at_a_time(monkeypatch: pytest.Mon
     """In blocks of three draws, or all at once."""
     tree = small_tree()
     whole = bm.add_theta(tree.copy(), random_seed=3)["posterior"]["theta"].values
-    monkeypatch.setattr("bayesmeta.posterior.predictive._BLOCK", 50)
+    monkeypatch.setattr("bayesmeta.posterior.predictive.BLOCK", 50)
     parts = bm.add_theta(tree.copy(), random_seed=3)["posterior"]["theta"].values
     assert whole.shape == (4, 20, 15, 1) and whole.std() > 0
     np.testing.assert_array_equal(parts, whole)
