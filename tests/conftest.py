@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
+from threadpoolctl import threadpool_limits
+
+# two processes of tests share two cores: threads of BLAS beside them only wait for each other;
+# the variable reaches the processes that tests start, the call this one, where BLAS may be loaded
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+threadpool_limits(1)
 
 # no deadlines: a first example may have to compile a kernel; examples are the same every time
 settings.register_profile(

@@ -7,7 +7,7 @@ budget of "models/draws".
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -322,7 +322,16 @@ def test_an_interrupted_nutpie_hands_out_nothing(how: str, monkeypatch: pytest.M
         draw(draws=50, tune=50)
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C is heard, also where a shell runs the tests in the background and switches it off."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("lost", ["returned", "an error"])
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_after_the_last_draw_is_not_lost(lost: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """nutpie catches it and hands out all draws, or finds that it has handed them out already."""
     import nutpie
