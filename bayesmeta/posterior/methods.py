@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from threadpoolctl import threadpool_limits
+
 from bayesmeta.checks import Advice, Array, InputError
 from bayesmeta.posterior.model import Problem, coords_of, model_of
 from bayesmeta.posterior.nuts import complete, draw_points, no_advice, one_line
@@ -128,7 +130,7 @@ def _with_pymc(problem: Problem, settings: dict[str, Any], progressbar: bool) ->
     if settings["tune"] is None:
         settings["tune"] = TUNE
     try:
-        with model_of(problem), no_advice(), never_lost():
+        with model_of(problem), no_advice(), never_lost(), threadpool_limits(1):
             tree = pm.sample(
                 nuts_sampler="pymc",
                 progressbar=progressbar,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from bayesmeta.checks import Array
 from bayesmeta.posterior.target import Target
@@ -66,7 +67,8 @@ def draw_points(
     function, data = target.compiled.value_and_gradient, target.data(frame)
     made = model_for_nutpie(function, data, size, begin, normal)
     try:
-        with no_advice(), never_lost():
+        # chains share the cores; threads of BLAS beside them only wait for each other
+        with no_advice(), never_lost(), threadpool_limits(1):
             tree: xr.DataTree = nutpie.sample(
                 made,
                 chains=chains,
