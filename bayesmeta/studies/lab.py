@@ -34,9 +34,9 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 BINS = 20
 """Of the histogram of where the next theta lies in its forecast."""
 DIMS = (2, 5)
-TASKS = (10, 20, 50, 100, 200, 500, 1000, 5000)
+TASKS = (10, 20, 50, 200, 1000, 5000)
 FEW = tuple(n for n in TASKS if n <= 200)
-FROM_TWO = (2, 3, 5, *FEW)
+FROM_TWO = (2, 5, *FEW)
 RANDOM = "50 random steps"
 LEARNER = "all steps of a learner"
 DATA: dict[str, Exploration | str] = {
