@@ -165,7 +165,7 @@ def test_climbs_see_the_same_likelihood(dim: int, restricted: bool) -> None:
         assert ascend.height(problem, x, gradient) == pytest.approx(point.value, rel=1e-12)
         exact_slope = np.append(slope, point.noise_gradient) if free else slope
         np.testing.assert_allclose(gradient, exact_slope, rtol=1e-9, atol=1e-9)
-        value = ascend.ascend(problem, x, 200, 1e-13)
+        value, _ = ascend.ascend(problem, x, 200, 1e-13, ascend.nowhere(dim))
         assert value > point.value + 0.1
         assert ascend.height(problem, x, gradient) == value
         np.testing.assert_allclose(gradient, 0, atol=1e-4)
