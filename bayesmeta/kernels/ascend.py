@@ -36,7 +36,7 @@ class Goal(NamedTuple):
     noise_reach: Any
 
 
-BELOW = 1e-2
+BELOW = 0.1
 """Log-likelihood by which a climb is below a ``Goal`` when it has as good as arrived."""
 
 
