@@ -68,7 +68,7 @@ def replicate(settings: dict[str, Any], seed: int, lab: Lab) -> xr.Dataset:
 
     every = [_asked(world, lab, settings["tasks"], seed) for world in lab.scenarios.worlds]
     quantities = every[0].quantities
-    coords = lab.scenarios.axes | {
+    coords: dict[str, Any] = lab.scenarios.axes | {
         "estimator": list(lab.judges),
         "quantity": quantities.names,
         "level": list(lab.levels),
