@@ -130,13 +130,32 @@ def confidence_width(choosing, belief):
     sqrt(a' Sigma_t a) / sigma.
     """
     ridge, variance, root = choosing.ridge, belief.variance, belief.root
-    logdet = 0.0
+    logdet, product = 0.0, 1.0
     for i in range(root.shape[0]):
-        logdet += math.log(variance / ridge / (root[i, i] * root[i, i]))
+        logdet, product = times(logdet, product, variance / ridge / (root[i, i] * root[i, i]))
+    return width_of(
+        logdet + math.log(product), ridge, variance, choosing.norm_bound, choosing.delta
+    )
+
+
+@inlined
+def times(logs, product, factor):
+    """Multiply the number whose logarithm is ``logs`` + log(``product``): logarithms are taken only
+    where the product leaves its range, since they cost more than the rest of a step."""
+    product *= factor
+    if not 1e-100 < product < 1e100:
+        logs += math.log(product)
+        product = 1.0
+    return logs, product
+
+
+@inlined
+def width_of(logdet, ridge, variance, norm_bound, delta):
+    """``confidence_width`` of logdet(V/ridge)."""
     sd = math.sqrt(variance)
     # rounding can leave the log-determinant of an untouched prior a hair below zero
-    spread = sd * math.sqrt(max(logdet, 0.0) - 2.0 * math.log(choosing.delta))
-    return (spread + math.sqrt(ridge) * choosing.norm_bound) / sd
+    spread = sd * math.sqrt(max(logdet, 0.0) - 2.0 * math.log(delta))
+    return (spread + math.sqrt(ridge) * norm_bound) / sd
 
 
 @kernel

@@ -91,6 +91,39 @@ def thompson(d, group, base, actions, first, count, normals, z0, z1, z2, z3):
     return _thompson(d, group, base, actions, first, count, normals, z0, z1, z2, z3)
 
 
+@inlined
+def _optimistic(d, group, base, actions, first, count, width):
+    roots = root_slot(d)
+    best, top = spread(0.0), spread(-math.inf)
+    for k in range(count):
+        score, square = spread(0.0), spread(0.0)
+        for i in range(d):
+            score = score + load(group, base, MEAN + i) * spread(actions[first + i * count + k])
+            part = spread(0.0)
+            for j in range(i, d):
+                entry = load(group, base, roots + i * d + j)
+                part = part + entry * spread(actions[first + j * count + k])
+            square = square + part * part
+        score = score + width * square_root(square)
+        best = where_greater(score, top, spread(float(k)), best)
+        top = where_greater(score, top, score, top)
+    return best
+
+
+@kernel
+def optimistic(d, group, base, actions, first, count, width):
+    """``choose.optimistic`` in every lane, with a width of its own."""
+    if d == 2:
+        return _optimistic(2, group, base, actions, first, count, width)
+    if d == 3:
+        return _optimistic(3, group, base, actions, first, count, width)
+    if d == 4:
+        return _optimistic(4, group, base, actions, first, count, width)
+    if d == 5:
+        return _optimistic(5, group, base, actions, first, count, width)
+    return _optimistic(d, group, base, actions, first, count, width)
+
+
 @kernel
 def fetch(d, group, base, actions, first, count, picked, i):
     """Bring the actions picked by agents ``i`` to ``i + 3`` to their lanes."""

@@ -10,7 +10,14 @@ import math
 
 import numpy as np
 
-from bayesmeta.kernels.choose import choose, explore, posterior_draw, uniform
+from bayesmeta.kernels.choose import (
+    choose,
+    explore,
+    posterior_draw,
+    times,
+    uniform,
+    width_of,
+)
 from bayesmeta.kernels.codes import Rule, Scheme
 from bayesmeta.kernels.group import (
     COUNTS,
@@ -22,15 +29,20 @@ from bayesmeta.kernels.group import (
     fetch,
     gram_slot,
     moment_slot,
+    optimistic,
     root_slot,
     slots,
     take,
     thompson,
 )
 from bayesmeta.kernels.jit import kernel
-from bayesmeta.kernels.lanes import WIDTH, number_of, pointer
+from bayesmeta.kernels.lanes import WIDTH, load, number_of, pointer
 from bayesmeta.kernels.linalg import has_full_rank, smallest_eigenvalue_at_least
 from bayesmeta.kernels.tuples import Belief, Choosing, Plan, work_space
+
+
+ABREAST = (Scheme.THOMPSON, Scheme.BAYES_UCB, Scheme.OFUL)
+"""Schemes that the lanes of a group follow together."""
 
 
 @kernel
@@ -172,6 +184,20 @@ def _leave(agents, agent, group, base, lane):
 
 
 @kernel
+def _width(agents, agent, group, base, lane, step):
+    """How many posterior deviations an optimistic lane adds: those of Bayes-UCB, or of OFUL's
+    confidence set."""
+    own, d = agents.settings[agent], agents.mean.shape[1]
+    if own.scheme == Scheme.BAYES_UCB:
+        return agents.quantiles[agent, step]
+    logdet, product, start = 0.0, 1.0, own.variance / own.ridge
+    for i in range(d):
+        root = group[base + WIDTH * (root_slot(d) + i * (d + 1)) + lane]
+        logdet, product = times(logdet, product, start / (root * root))
+    return width_of(logdet + math.log(product), own.ridge, own.variance, own.norm_bound, own.delta)
+
+
+@kernel
 def _alone(agents, agent, group, base, lane, task, step, started, picked, belief, gram, work):
     """What a lane does by itself at a step: it opens, explores, or follows a scheme of its own.
 
@@ -193,7 +219,7 @@ def _alone(agents, agent, group, base, lane, task, step, started, picked, belief
     horizon = task.noise.shape[0]
     end = own.start + horizon * own.width
     draws = agents.normals[own.start : end].reshape((horizon, own.width))
-    if count == 0 or (own.scheme != Scheme.THOMPSON and not exploring):
+    if count == 0 or (own.scheme not in ABREAST and not exploring):
         mean, root, _ = belief
         _vector_of(group, base, MEAN, lane, mean)
         _root_of(group, base, lane, root)
@@ -251,11 +277,15 @@ def play_all(agents, task, traced):
     at, widths = np.zeros_like(picked), np.zeros_like(picked)
     started = np.zeros(groups * WIDTH, dtype=np.bool_)
     rescued, differs, keeps = np.zeros_like(started), np.zeros_like(started), np.zeros_like(started)
+    draws, hopes, reach = np.zeros_like(started), np.zeros_like(started), np.zeros(len(started))
+    widths_of = pointer(reach)
     for i in range(number):
         own = agents.settings[i]
         at[i], widths[i], started[i], keeps[i] = own.start, own.width, True, own.keep
         rescued[i] = own.rule == Rule.RESCUE
-        differs[i] = count == 0 or own.scheme != Scheme.THOMPSON
+        draws[i] = count > 0 and own.scheme == Scheme.THOMPSON
+        hopes[i] = count > 0 and not draws[i] and own.scheme in ABREAST
+        differs[i] = not (draws[i] or hopes[i])
         agents.totals[i].explored = 0
     for step in range(horizon):
         row = min(step, sets - 1)
@@ -263,13 +293,21 @@ def play_all(agents, task, traced):
         ending = step >= horizon - d
         for g in range(groups):
             base, i = g * size, g * WIDTH
-            if not (differs[i] and differs[i + 1] and differs[i + 2] and differs[i + 3]):
+            if draws[i] or draws[i + 1] or draws[i + 2] or draws[i + 3]:
                 found = thompson(
                     d, lanes, base, offered, first, count, normals,
                     at[i], at[i + 1], at[i + 2], at[i + 3],
                 )  # fmt: skip
                 for lane in range(WIDTH):
                     picked[i + lane] = int(number_of(found, lane))
+            if hopes[i] or hopes[i + 1] or hopes[i + 2] or hopes[i + 3]:
+                for lane in range(WIDTH):
+                    if hopes[i + lane]:
+                        reach[i + lane] = _width(agents, i + lane, group, base, lane, step)
+                found = optimistic(d, lanes, base, offered, first, count, load(widths_of, i, 0))
+                for lane in range(WIDTH):
+                    if hopes[i + lane]:
+                        picked[i + lane] = int(number_of(found, lane))
             counting = False
             for lane in range(WIDTH):
                 j = i + lane
