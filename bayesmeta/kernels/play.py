@@ -40,7 +40,6 @@ from bayesmeta.kernels.lanes import WIDTH, load, number_of, pointer
 from bayesmeta.kernels.linalg import has_full_rank, smallest_eigenvalue_at_least
 from bayesmeta.kernels.tuples import Belief, Choosing, Plan, work_space
 
-
 ABREAST = (Scheme.THOMPSON, Scheme.BAYES_UCB, Scheme.OFUL)
 """Schemes that the lanes of a group follow together."""
 
@@ -278,7 +277,7 @@ def play_all(agents, task, traced):
     started = np.zeros(groups * WIDTH, dtype=np.bool_)
     rescued, differs, keeps = np.zeros_like(started), np.zeros_like(started), np.zeros_like(started)
     draws, hopes, reach = np.zeros_like(started), np.zeros_like(started), np.zeros(len(started))
-    widths_of = pointer(reach)
+    reach_of = pointer(reach)
     for i in range(number):
         own = agents.settings[i]
         at[i], widths[i], started[i], keeps[i] = own.start, own.width, True, own.keep
@@ -304,7 +303,7 @@ def play_all(agents, task, traced):
                 for lane in range(WIDTH):
                     if hopes[i + lane]:
                         reach[i + lane] = _width(agents, i + lane, group, base, lane, step)
-                found = optimistic(d, lanes, base, offered, first, count, load(widths_of, i, 0))
+                found = optimistic(d, lanes, base, offered, first, count, load(reach_of, i, 0))
                 for lane in range(WIDTH):
                     if hopes[i + lane]:
                         picked[i + lane] = int(number_of(found, lane))
