@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.text import Annotation
 
 from bayesmeta.claims import all_claims, faults
 from bayesmeta.claims.faults import Fault
@@ -49,7 +50,10 @@ def test_no_arrow_runs_behind_a_box() -> None:
             for patch in axes.patches
         ]
         left, low, right, high = np.transpose(corners)
-        for x, y in (line.get_data() for line in axes.lines):
+        heads = [[note.xyann, note.xy] for note in axes.texts if isinstance(note, Annotation)]
+        legs = [line.get_data() for line in axes.lines] + [np.transpose(leg) for leg in heads]
+        assert len(legs) > len(heads) > 0
+        for x, y in legs:
             along = np.linspace(0, len(x) - 1, 200)
             at = np.transpose([np.interp(along, range(len(x)), values) for values in (x, y)])
             across, up = at[:, :1], at[:, 1:]
