@@ -321,7 +321,7 @@ def test_check_command(
 
 def test_a_terminal_without_greek_letters() -> None:
     """Letters of a quotation that cannot be shown are replaced; the command does not fail."""
-    command = [sys.executable, "-m", "bayesmeta.cli", "check", "--only", "widening"]
+    command = [sys.executable, "-m", "bayesmeta", "check", "--only", "widening"]
     done = subprocess.run(
         command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True
     )
