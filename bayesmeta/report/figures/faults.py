@@ -162,7 +162,7 @@ def _box(axes: Axes, place: tuple[float, float], name: str, bad: bool, faults: s
     )
     label = f"{name} {faults}".strip()
     weight = "bold" if bad else "normal"
-    size = 8 if len(label) < 26 else 7
+    size = 8 if len(label) < 26 else 6.5
     axes.text(x, y, label, ha="center", va="center", fontsize=size, weight=weight, color=INK)
     if name in ("theorem-1", "theorem-2"):
         axes.text(x, y + 0.5, "survives repaired", ha="center", fontsize=SMALL, color=NOTE)
