@@ -113,7 +113,7 @@ ORDER = (
     ("calibration",),
     ("claims", "studies"),
     ("report",),
-    ("commands", "cli"),
+    ("commands", "cli", "__main__"),
 )
 """The parts of the package in the order of the design: each may import what stands before it,
 and its own."""
