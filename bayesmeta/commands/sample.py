@@ -131,10 +131,7 @@ def _sample(options: argparse.Namespace) -> int:
                 f"{stats.dim} features are more than sample takes ({FEATURES}); use fewer, or "
                 "bayesmeta fit --method moment-clipped"
             )
-        rows = design.rows
-        options.centre = told_by_rows(
-            stats, options.centre, None if rows is None else rows.features
-        )
+        options.centre = told_by_rows(stats, options.centre, design.rows)
         prior = prior_of(stats, noise, options)
         new = read_new(options, design)
         places = _places(options, new)
