@@ -1,7 +1,8 @@
-"""``python -m bayesmeta``: the command."""
+"""``python -m bayesmeta`` is the command ``bayesmeta``."""
 
 import sys
 
 from bayesmeta.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

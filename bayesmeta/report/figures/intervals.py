@@ -20,7 +20,7 @@ def figure_intervals(record: xr.Dataset, level: float) -> Figure:
     """Coverage of every quantity with exact 95% intervals, a panel a number of tasks."""
     sizes, names = record.n.values.tolist(), record.quantity.values.tolist()
     figure = new_figure(12, 4.2)
-    panels = figure.subplots(1, len(sizes), sharey=True)
+    panels = figure.subplots(1, len(sizes), sharex=True, sharey=True)
     for axes, n in zip(panels, sizes, strict=True):
         axes.axvline(100 * level, color=FAINT, linewidth=1)
         for k, (method, (color, marker)) in enumerate(_LOOKS.items()):
