@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = exports(
             "no_exploration",
             "rescue",
             "theoretical_steps",
+            "two_ends",
             "until_eigenvalue",
         ),
         "centre": ("Centre",),

@@ -13,7 +13,6 @@ from bayesmeta.agents.policies import thompson
 from bayesmeta.checks import Array
 from bayesmeta.environment import TaskFamily
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.kernels.draw import best_rewards
 from bayesmeta.streams import ENVIRONMENT, stream
 
 
@@ -81,10 +80,7 @@ def play_with_metadata(
     regret = {name: np.empty(len(designs)) for name in players}
     for n, design in enumerate(designs):
         task = centre.draw(rng)
-        theta = task.theta + design @ true
-        best = np.empty(len(task.actions))
-        best_rewards(task.actions, theta, best)
-        task = task._replace(theta=theta, best=best)
+        task = task.of(task.theta + design @ true)
         for name, player in players.items():
             player.start_task()
             regret[name][n] = player.play(task).regret
