@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = exports(
         ),
         "centre": ("Centre",),
         "commit": ("ArmMoments", "Commit"),
+        "covariates": ("Covariates",),
         "decorrelated": ("Decorrelated",),
         "hyper": ("Hyper",),
         "metadata": ("Metadata",),

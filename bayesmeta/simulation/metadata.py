@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bayesmeta.agents.agent import Agent
+from bayesmeta.agents.covariates import Covariates
 from bayesmeta.agents.exploration import no_exploration
-from bayesmeta.agents.learners import Given, Learner
+from bayesmeta.agents.learners import Given, Learner, Likelihood
 from bayesmeta.agents.metadata import Metadata
 from bayesmeta.agents.player import Player
 from bayesmeta.agents.policies import thompson
@@ -14,6 +17,10 @@ from bayesmeta.checks import Array
 from bayesmeta.environment import TaskFamily
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.streams import ENVIRONMENT, stream
+
+
+LEARNING = 10
+"""Tasks before what was learned of Sigma is used, as in the roster."""
 
 
 def play_with_metadata(
@@ -39,7 +46,8 @@ def play_with_metadata(
     -------
     dict of str to array, shape (tasks,)
         ``MTTS``; ``MTTS-approx``, which ignores how unsure gamma is; ``OSFA``, one prior for all
-        tasks, N(0, E[Phi S_g Phi'] + Sigma_*); ``oracle``, told gamma.
+        tasks, N(0, E[Phi S_g Phi'] + Sigma_*); ``oracle``, told gamma; ``REML-MTTS``, which learns
+        gamma and Sigma and is told neither; ``REML-TS``, which learns without metadata.
 
     Examples
     --------
@@ -53,25 +61,28 @@ def play_with_metadata(
     designs, rng = learner.designs, stream(random_seed, ENVIRONMENT)
     true = gamma.sample(stream(random_seed, f"{ENVIRONMENT}/gamma"))
     sure = Metadata(designs, GaussianPrior(true, np.zeros(gamma.cov.shape)))
+    spread = np.mean(designs @ gamma.cov @ designs.transpose(0, 2, 1), axis=0)
+    middle, told = (designs @ gamma.mean).mean(axis=0), family.told()
+    far = float(np.linalg.eigvalsh(spread + family.prior.cov)[-1]) + float(middle @ middle)
     centre = TaskFamily(
         GaussianPrior(np.zeros(family.dim), family.prior.cov),
         family.actions,
         family.noise_sd,
         family.horizon,
-        hyper=GaussianPrior(
-            (designs @ gamma.mean).mean(axis=0),
-            np.mean(designs @ gamma.cov @ designs.transpose(0, 2, 1), axis=0),
-        ),
+        replace(told, prior_max=far),  # reaches theta from 0, for rows that know nothing at first
+        hyper=GaussianPrior(middle, spread),
     )
     learners: dict[str, Learner] = {
         "MTTS": learner,
         "MTTS-approx": Metadata(designs, gamma, "mean"),
         "OSFA": Given("hyper", "marginal"),
         "oracle": sure,
+        "REML-MTTS": Covariates(designs),
+        "REML-TS": Likelihood(),
     }
     players = {
         name: Player(
-            Agent(name, thompson(), no_exploration(), one, reference=name),
+            Agent(name, thompson(), no_exploration(), one, name, LEARNING * name.startswith("REML")),
             centre.setting(len(designs)),
             random_seed=random_seed,
         )
