@@ -18,7 +18,6 @@ from bayesmeta.environment import TaskFamily
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.streams import ENVIRONMENT, stream
 
-
 LEARNING = 10
 """Tasks before what was learned of Sigma is used, as in the roster."""
 
@@ -82,7 +81,9 @@ def play_with_metadata(
     }
     players = {
         name: Player(
-            Agent(name, thompson(), no_exploration(), one, name, LEARNING * name.startswith("REML")),
+            Agent(
+                name, thompson(), no_exploration(), one, name, LEARNING * name.startswith("REML")
+            ),
             centre.setting(len(designs)),
             random_seed=random_seed,
         )

@@ -35,7 +35,7 @@ ITEMS = ("intercept", "scold", "shout", "self", "do")
 ANSWERS = {"no": 0.0, "perhaps": 1.0, "yes": 2.0}
 HORIZON = 8
 """Items asked of a person, a third of them."""
-ORDERS = 8
+ORDERS = 4
 """Random orders of people."""
 WORLDS = ("answers", "gaussian twin")
 FACTORS = (0.5, 1.0, 2.0)
