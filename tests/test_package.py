@@ -102,7 +102,7 @@ ORDER = (
     ("checks", "columns", "streams", "display", "lazy", "data", "units"),
     ("kernels",),
     ("gaussian", "statistics", "sums", "actions", "chi2", "densities", "longformat", "residuals"),
-    ("theory", "environment", "families", "tables"),
+    ("theory", "environment", "families", "pricing", "tables"),
     ("runner",),
     ("estimators",),
     ("posterior",),
