@@ -76,7 +76,9 @@ def figure_cloud(found: Cloud, draws: Draws | None = None, width: float = 7.0) -
     truth = found.family.prior
     lines = {"truth": ellipse(truth.mean, truth.cov)}
     lines |= {name: ellipse(fit.prior.mean, fit.prior.cov) for name, fit in found.fits.items()}
-    _limits(axes, truth.mean, [found.thetas, *(line for line in lines.values() if line is not None)])
+    _limits(
+        axes, truth.mean, [found.thetas, *(line for line in lines.values() if line is not None)]
+    )
     if len(found.thetas) <= 100:
         pairs = np.stack([found.thetas, found.estimates], axis=1)
         for pair in pairs:
@@ -144,7 +146,11 @@ def _belief(axes: Axes, steps: Steps, step: int) -> None:
     if step < len(steps.sampled):
         axes.plot(*steps.sampled[step], "D", color=ORANGE, markersize=5, clip_on=False)
     axes.set(xlabel="θ₁", ylabel="θ₂")
-    _headed(axes, "belief about θ", [("★ θ", INK), ("– – prior", NOTE), ("— now", BLUE), ("◆ sampled", ORANGE)])
+    _headed(
+        axes,
+        "belief about θ",
+        [("★ θ", INK), ("┄ prior", NOTE), ("─ now", BLUE), ("◆ sampled", ORANGE)],
+    )
 
 
 def _offer(axes: Axes, steps: Steps, step: int) -> None:

@@ -1,4 +1,4 @@
-"""Posterior draws for the page, by a process of their own, so that the page never waits for them."""
+"""Posterior draws for the page, by a process of their own: the page never waits for them."""
 
 from __future__ import annotations
 

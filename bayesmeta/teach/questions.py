@@ -11,7 +11,7 @@ import numpy as np
 from bayesmeta.teach.setup import Setup
 from bayesmeta.teach.world import METHODS, NEXT, Cloud, cloud, compare, playable, prior_of, regrets
 
-SETS = 40
+SETS = 20
 """Data sets over which an answer counts or averages."""
 SINGULAR = 1e-6
 """A smallest eigenvalue below this is that of a singular covariance."""
@@ -33,7 +33,7 @@ class Question(NamedTuple):
 
 
 def clouds(setup: Setup) -> list[Cloud]:
-    """Forty data sets from the same settings."""
+    """Twenty data sets from the same settings."""
     return [cloud.__wrapped__(replace(setup, seed=1 + k)) for k in range(SETS)]
 
 
@@ -152,10 +152,10 @@ QUESTIONS = (
         negative,
         "To the threshold a task explores {few_steps:.1f} steps, and the noise in its least "
         "squares has a standard deviation of {few_noise:.1f}, much more than θ varies. Eq. (11) "
-        "subtracts an estimate of it from a matrix that is itself uncertain by about as much, and "
-        "what is left has a negative eigenvalue in {few_moment:.0f}% of 40 data sets. With all "
+        "subtracts the noise from a scatter that is itself uncertain by more than θ varies, and "
+        "what is left has a negative eigenvalue in {few_moment:.0f}% of 20 data sets. With all "
         "steps exploring the noise is {many_noise:.1f} and that happens in {many_moment:.0f}%. "
-        "Eq. (12) with c_w = 1 is not wide enough to mend it in {few_moment-widened:.0f}%. REML "
+        "To the threshold eq. (12) with c_w = 1 still has one in {few_moment-widened:.0f}%. REML "
         "always is a covariance, but in {few_reml:.0f}% a singular one, its ellipse a line.",
     ),
     Question(
@@ -165,7 +165,7 @@ QUESTIONS = (
         Setup(widening=10.0, tasks=50),
         widened,
         "With c_w = 10 it is at least as wide as the truth in every direction in "
-        "{wide_covers:.0f}% of 40 data sets, where eq. (11) is in {plain_covers:.0f}%; the proofs "
+        "{wide_covers:.0f}% of 20 data sets, where eq. (11) is in {plain_covers:.0f}%; the proofs "
         "need that. But a prior that is too wide explores for nothing: the next task has "
         "{wide_more:.0f}% more regret than with the true prior, with eq. (11) {plain_more:.0f}%.",
     ),
@@ -177,7 +177,7 @@ QUESTIONS = (
         tasks_or_steps,
         "Tasks. Its squared error is tr(Σ + σ²V⁻¹)/N on average: four times the tasks halve the "
         "error, while more steps shrink only the part of the noise and leave that θs differ. Over "
-        "40 data sets the error is {base:.2f}, with four times the tasks {tasks:.2f}, with four "
+        "20 data sets the error is {base:.2f}, with four times the tasks {tasks:.2f}, with four "
         "times the steps {steps:.2f}.",
     ),
     Question(
@@ -188,17 +188,17 @@ QUESTIONS = (
         early,
         "Early. Without a prior a task of 200 steps has {all:.1f} more regret than with the true "
         "one, on average over {count} tasks, and the first 20 steps, a tenth of them, account for "
-        "{share:.0f}% of it. Later its own rewards say more about θ than any prior.",
+        "{share:.0f}% of it. Later the task's own rewards have said most of what a prior would.",
     ),
     Question(
         "The same correlation, turned",
-        "Set the correlation to 0.9, then to −0.9: the same ellipse, turned. Is the regret of the "
+        "Set the correlation to 0.9, then to -0.9: the same ellipse, turned. Is the regret of the "
         "next task with the true prior the same?",
         Setup(correlation=0.9),
         signs,
-        "No: {same:.2f} with 0.9 and {other:.2f} with −0.9. With 0.9 the θs lie along their mean: "
-        "they differ in length, and the best action depends on the direction of θ alone. With "
-        "−0.9 they differ across it, and every task must find its direction.",
+        "No: {same:.2f} with 0.9 and {other:.2f} with -0.9. With 0.9 the θs lie along their mean: "
+        "they differ mostly in length, and which action is best depends on the direction of θ "
+        "alone. With -0.9 they differ across it, and every task must find its direction.",
     ),
     Question(
         "How sure is REML?",
@@ -207,7 +207,7 @@ QUESTIONS = (
         Setup(tasks=5),
         correlations,
         "It says one number, and another one for every data set: with five tasks the middle 80% "
-        "of 40 data sets have {few_low:.2f} to {few_high:.2f}, and {few_singular:.0f}% have a "
+        "of 20 data sets have {few_low:.2f} to {few_high:.2f}, and {few_singular:.0f}% have a "
         "singular covariance (a correlation of ±1, or a spread of 0). With 200 tasks they have "
         "{many_low:.2f} to {many_high:.2f}. The posterior shows as much from one data set: its "
         "ellipses differ widely with five tasks and hardly with 200, and its interval of the "

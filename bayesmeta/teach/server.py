@@ -61,7 +61,7 @@ def cloud_view(setup: Setup, width: float, draws: Draws | None) -> dict[str, Any
         "svg": to_svg(figure),
         "alt": "Thetas of tasks, their least squares, and ellipses of true and estimated priors.",
         "note": " ".join(said),
-        "head": ["", "error of μ", "error of Σ", "correlation", "smallest eigenvalue"],
+        "head": ["", "error of μ", "error of Σ", "correlation", "smallest λ"],
         "rows": [[LOOKS[name].label, *map(number, one)] for name, one in table.items()],
     }
 
@@ -85,8 +85,8 @@ def regret_view(setup: Setup, width: float, draws: Draws | None) -> dict[str, An
     return {
         "svg": to_svg(figures.figure_regret(found, width)),
         "alt": "Regret of the next task by the prior it is played with.",
-        "note": f"Means over {NEXT} next tasks, the same for all, with 95% intervals. Thompson Sampling "
-        "explores more than is best, so that a prior too narrow may do better than the truth.",
+        "note": f"Means over {NEXT} next tasks, the same for all, with 95% intervals. Thompson "
+        "Sampling explores more than is best, so that a prior too narrow may do better than the truth.",
         "head": ["played with", "regret", "more than with the truth"],
         "rows": [
             [LOOKS[name].label, plus_minus(one.regret), plus_minus(one.more)]

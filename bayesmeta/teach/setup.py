@@ -28,14 +28,14 @@ class Control(NamedTuple):
 
 
 CONTROLS = (
-    Control("correlation", "correlation of the prior", tuple(k / 20 for k in range(-19, 20))),
+    Control("correlation", "correlation", tuple(k / 20 for k in range(-19, 20))),
     Control("sd1", "spread of θ₁", tuple(k / 4 for k in range(1, 9))),
     Control("sd2", "spread of θ₂", tuple(k / 4 for k in range(1, 9))),
     Control("noise_sd", "noise σ", (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0)),
-    Control("horizon", "steps of a task T", (10, 20, 50, 100, 200), True),
-    Control("tasks", "tasks seen N", (5, 10, 20, 50, 100, 200, 500), True),
+    Control("horizon", "steps T", (10, 20, 50, 100, 200), True),
+    Control("tasks", "tasks N", (5, 10, 20, 50, 100, 200, 500), True),
     Control("explore", "exploration", (0, 5, 10, 20, 50, 200), True),
-    Control("widening", "widening c_w of eq. (12)", (0.0, 0.3, 1.0, 3.0, 10.0)),
+    Control("widening", "widening c_w", (0.0, 0.3, 1.0, 3.0, 10.0)),
 )
 """All sliders; ``explore`` 0 is the rule of Section 6."""
 
@@ -129,5 +129,5 @@ class Setup:
 def shown(name: str, value: float) -> str:
     """A setting, as the page writes it beside its slider."""
     if name == "explore":
-        return "to the threshold" if value == 0 else f"first {value:g} steps"
+        return "to threshold" if value == 0 else f"{value:g} steps"
     return f"{value:g}"
