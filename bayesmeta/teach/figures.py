@@ -25,7 +25,7 @@ from bayesmeta.report.figures.style import (
     method_look,
 )
 from bayesmeta.teach.posterior import Draws
-from bayesmeta.teach.world import Cloud, NextRegret, Steps
+from bayesmeta.teach.world import METHODS, Cloud, NextRegret, Steps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,7 +75,9 @@ def figure_cloud(found: Cloud, draws: Draws | None = None, width: float = 7.0) -
     figure, axes = _panel(width, right=1.1, tall=min(4.6, 0.95 * width))
     truth = found.family.prior
     lines = {"truth": ellipse(truth.mean, truth.cov)}
-    lines |= {name: ellipse(fit.prior.mean, fit.prior.cov) for name, fit in found.fits.items()}
+    lines |= {
+        name: ellipse(found.fit(name).prior.mean, found.fit(name).prior.cov) for name in METHODS
+    }
     _limits(
         axes, truth.mean, [found.thetas, *(line for line in lines.values() if line is not None)]
     )
@@ -165,7 +167,10 @@ def _offer(axes: Axes, steps: Steps, step: int) -> None:
         for theta, color in ((steps.theta, INK), (steps.sampled[step], ORANGE)):
             tip = radius * theta / max(float(np.linalg.norm(theta)), 1e-12)
             axes.annotate(
-                "", tip, (0, 0), arrowprops={"arrowstyle": "->", "color": color, "linewidth": 1.2}
+                "",
+                tuple(tip),
+                (0, 0),
+                arrowprops={"arrowstyle": "->", "color": color, "linewidth": 1.2},
             )
         axes.plot(*offered[steps.best[step]], "o", color=INK, markersize=9, fillstyle="none")
         axes.plot(*offered[steps.chosen[step]], "D", color=ORANGE, markersize=5)

@@ -86,7 +86,7 @@ def regret_view(setup: Setup, width: float, draws: Draws | None) -> dict[str, An
         "svg": to_svg(figures.figure_regret(found, width)),
         "alt": "Regret of the next task by the prior it is played with.",
         "note": f"Means over {NEXT} next tasks, the same for all, with 95% intervals. Thompson "
-        "Sampling explores more than is best, so that a prior too narrow may do better than the truth.",
+        "Sampling explores more than is best: a prior too narrow may do better than the truth.",
         "head": ["played with", "regret", "more than with the truth"],
         "rows": [
             [LOOKS[name].label, plus_minus(one.regret), plus_minus(one.more)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from bayesmeta.actions import UniformBall
 from bayesmeta.agents.exploration import Exploration, first_steps, until_eigenvalue
@@ -95,7 +97,7 @@ class Setup:
         """As an address on the page has it; what it does not name is as by default, what is no
         setting is passed over."""
         kinds = {control.name: control.whole for control in CONTROLS} | {"seed": True}
-        values = {}
+        values: dict[str, Any] = {}
         for name, is_whole in kinds.items():
             if name in given:
                 try:
@@ -116,7 +118,8 @@ class Setup:
         """The family that tasks come from: Section 6 in two dimensions, with this prior, noise and
         number of steps."""
         shared = self.correlation * self.sd1 * self.sd2
-        prior = GaussianPrior([MEAN, MEAN], [[self.sd1**2, shared], [shared, self.sd2**2]])
+        cov = np.array([[self.sd1**2, shared], [shared, self.sd2**2]])
+        prior = GaussianPrior(np.full(2, MEAN), cov)
         return TaskFamily(prior, UniformBall(2, RADIUS, ACTIONS), self.noise_sd, self.horizon)
 
     def rule(self) -> Exploration:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,21 +37,32 @@ NEXT = 200
 """Next tasks over which regret is averaged."""
 
 
-class Cloud(NamedTuple):
-    """Tasks that explored: their thetas (N, 2), least squares (N, 2), steps, sums and estimates of
-    the prior they come from."""
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Tasks that explored: their thetas (N, 2), least squares (N, 2), steps and sums, and estimates
+    of the prior they come from, each made when it is first asked for."""
 
+    setup: Setup
     family: TaskFamily
     thetas: Array
     estimates: Array
     steps: NDArray[np.int64]
     stats: TaskStatistics
-    fits: dict[str, PriorEstimate]
+    _fits: dict[str, PriorEstimate] = field(default_factory=dict)
+
+    def fit(self, method: str) -> PriorEstimate:
+        """The estimate by a method of ``fit_prior``."""
+        if method not in self._fits:
+            widened: dict[str, Any] = {}
+            if method == "moment-widened":
+                widened = {"widening": self.setup.widening, "horizon": self.setup.horizon}
+            self._fits[method] = fit_prior(self.stats, self.setup.noise_sd, method, **widened)
+        return self._fits[method]
 
 
 @lru_cache(maxsize=64)
 def cloud(setup: Setup) -> Cloud:
-    """Explore N tasks, and estimate their prior in every closed form.
+    """Explore N tasks.
 
     Task j is drawn from a stream of its own, so that more tasks leave the first ones as they are.
     """
@@ -71,12 +82,7 @@ def cloud(setup: Setup) -> Cloud:
         gram[j], moment[j] = actions.T @ actions, actions.T @ rewards
         energy[j] = rewards @ rewards
     stats = TaskStatistics(gram, moment, steps.astype(float), energy)
-    sd, widened = family.noise_sd, {"widening": setup.widening, "horizon": setup.horizon}
-    fits = {
-        method: fit_prior(stats, sd, method, **(widened if method == "moment-widened" else {}))  # type: ignore[arg-type]
-        for method in METHODS
-    }
-    return Cloud(family, thetas, least_squares(stats), steps, stats, fits)
+    return Cloud(setup, family, thetas, least_squares(stats), steps, stats)
 
 
 class Row(NamedTuple):
@@ -123,9 +129,10 @@ def rows(setup: Setup) -> dict[str, Row]:
     True
     """
     found = cloud(setup)
+    priors = {method: found.fit(method).prior for method in METHODS}
     return {
-        method: compare(fit.prior.mean, fit.prior.cov, found.family.prior)
-        for method, fit in found.fits.items()
+        method: compare(prior.mean, prior.cov, found.family.prior)
+        for method, prior in priors.items()
     }
 
 
@@ -147,7 +154,7 @@ def prior_of(setup: Setup, name: str) -> GaussianPrior:
         return family.prior
     if name == "nothing":
         return GaussianPrior(np.zeros(2), family.told().prior_max * np.eye(2))
-    return playable(cloud(setup).fits[name].prior, family)
+    return playable(cloud(setup).fit(name).prior, family)
 
 
 class Steps(NamedTuple):
@@ -190,7 +197,7 @@ def one_task(setup: Setup, name: str = "truth") -> Steps:
         task.theta,
         prior,
         actions,
-        played.chosen,
+        played.chosen.astype(np.int64),
         values.argmax(axis=1),
         means[:-1] + np.einsum("tij,tj->ti", roots, draws[:, :2]),
         means,
