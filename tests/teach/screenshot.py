@@ -20,7 +20,7 @@ def main() -> None:
         browser = driver.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        page = browser.new_page(viewport={"width": 1100, "height": 1860})
+        page = browser.new_page(viewport={"width": 1100, "height": 1735})
         page.goto(server.address)
         page.evaluate("document.getElementById('step').value = 5")
         page.get_by_role("button", name="Draw the posterior").click()
@@ -32,7 +32,9 @@ def main() -> None:
         shot = Image.open(BytesIO(page.screenshot()))
         browser.close()
         server.shutdown()
-    shot.quantize(64).save(ROOT / "docs" / "explore.png", optimize=True)
+    shot.convert("RGB").quantize(256, method=Image.Quantize.MAXCOVERAGE).save(
+        ROOT / "docs" / "explore.png", optimize=True
+    )
 
 
 if __name__ == "__main__":
