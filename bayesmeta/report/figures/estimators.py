@@ -9,6 +9,7 @@ import numpy as np
 from bayesmeta.report.figures.bands import band, log_ends
 from bayesmeta.report.figures.style import (
     End,
+    Look,
     clean,
     label_ends,
     method_look,
@@ -62,14 +63,11 @@ def _errors(axes: Axes, values: xr.DataArray) -> list[End]:
     """Root mean square errors over runs; where each line ends."""
     ends = []
     for method in _ERRORS:
-        one, style = values.sel(estimator=method).transpose("run", "n") ** 2, method_look(method)
-        one = one.dropna("n")
-        root = one.mean("run") ** 0.5
-        if one.n.size:
-            band(axes, one.n.values, *log_ends(one.values, 0.5), style)
-        axes.plot(one.n, root, **style.options())
-        if one.n.size:
-            ends.append(End(float(one.n[-1]), float(root[-1]), style))
+        squares = values.sel(estimator=method).transpose("run", "n").dropna("n") ** 2
+        if squares.n.size:
+            style, root = method_look(method), squares.mean("run") ** 0.5
+            band(axes, squares.n.values, *log_ends(squares.values, 0.5), style)
+            ends.append(_line(axes, root, style))
     return ends
 
 
@@ -78,13 +76,15 @@ def _shares(axes: Axes, values: xr.DataArray, runs: int) -> list[End]:
     ends = []
     for method in _INDEFINITE:
         one, style = values.sel(estimator=method).dropna("n"), method_look(method)
-        found = [exact_share(round(float(share) * runs), runs) for share in one]
-        low, high = (100 * np.array([getattr(each, side) for each in found]) for side in _ENDS)
-        band(axes, one.n.values, low, high, style)
-        axes.plot(one.n, 100 * one, **style.options())
         if one.n.size:
-            ends.append(End(float(one.n[-1]), 100 * float(one[-1]), style))
+            found = [exact_share(round(float(share) * runs), runs) for share in one]
+            low, high = (100 * np.array([each[end] for each in found]) for end in (1, 2))
+            band(axes, one.n.values, low, high, style)
+            ends.append(_line(axes, 100 * one, style))
     return ends
 
 
-_ENDS = ("low", "high")
+def _line(axes: Axes, values: xr.DataArray, style: Look) -> End:
+    """A line, and where it ends."""
+    axes.plot(values.n, values, **style.options())
+    return End(float(values.n[-1]), float(values[-1]), style)
