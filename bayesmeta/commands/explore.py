@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bayesmeta.checks import InputError, whole
@@ -51,11 +50,10 @@ def _explore(options: argparse.Namespace) -> int:
             "--port 0 for a free one"
         ) from None
     with server:
-        print("compiling, which takes some seconds the first time …", flush=True)
+        print("preparing; the first time this compiles for a minute or so …", flush=True)
         next_regret(Setup())  # compiles what a move needs
         print(f"the page is at {server.address} (Ctrl-C ends it)", flush=True)
         if not options.no_browser:
             webbrowser.open(server.address)
-        with suppress(KeyboardInterrupt):  # the way to end it, so nothing is wrong
-            server.serve_forever()
+        server.serve_forever()
     return 0

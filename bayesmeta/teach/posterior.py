@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import warnings
 from dataclasses import replace
 from multiprocessing import get_context
@@ -13,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesmeta.checks import Array
+from bayesmeta.runner.signals import without_ctrl_c
 from bayesmeta.teach.setup import Setup
 from bayesmeta.teach.world import Predicted, cloud
 
@@ -71,8 +71,11 @@ class Background:
         """Have them drawn, unless the process is at work for others."""
         with self._lock:
             found = self._found.get(_data(setup))
+            if isinstance(found, Draws):
+                return "done"
             if found is not None:
-                return "done" if isinstance(found, Draws) else found
+                del self._found[_data(setup)]  # asked again, it is tried again
+                return found
             if not self._busy:
                 self._busy = True
                 Thread(target=self._fetch, args=(_data(setup),), daemon=True).start()
@@ -82,7 +85,8 @@ class Background:
         try:
             if self._pipe is None:
                 self._pipe, theirs = get_context("spawn").Pipe()
-                get_context("spawn").Process(target=_work, args=(theirs,), daemon=True).start()
+                with without_ctrl_c():  # it is for the page, which ends the process, too
+                    get_context("spawn").Process(target=_work, args=(theirs,), daemon=True).start()
                 theirs.close()  # so that the end of the process is the end of the pipe
             self._pipe.send(setup)
             found: Draws | str = self._pipe.recv()
@@ -101,7 +105,6 @@ def _data(setup: Setup) -> Setup:
 
 def _work(pipe: Connection) -> None:
     """In the process: draw what is asked for until the page is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the page, which ends this, too
     while True:
         try:
             setup = pipe.recv()

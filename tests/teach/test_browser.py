@@ -43,7 +43,10 @@ def browser() -> Iterator[Any]:
         pytest.skip("no Chromium on the path" + NOT_TESTED)
     api = pytest.importorskip("playwright.sync_api", reason="no playwright" + NOT_TESTED)
     with api.sync_playwright() as driver:
-        one = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        try:
+            one = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        except api.Error as error:
+            pytest.skip(f"{found} does not start: {str(error).splitlines()[0]}{NOT_TESTED}")
         yield one
         one.close()
 

@@ -91,10 +91,10 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     opened: list[str] = []
     monkeypatch.setattr(Server, "serve_forever", ended)
     monkeypatch.setattr("webbrowser.open", opened.append)
-    assert main(["explore", "--port", "0"]) == 0
+    assert main(["explore", "--port", "0"]) == 130
     (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", capsys.readouterr().out)
     assert opened == [address]
-    assert main(["explore", "--port", "0", "--no-browser"]) == 0
+    assert main(["explore", "--port", "0", "--no-browser"]) == 130
     assert opened == [address]
 
 
