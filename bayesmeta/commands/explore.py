@@ -36,8 +36,6 @@ def _explore(options: argparse.Namespace) -> int:
     import webbrowser
 
     from bayesmeta.teach.server import Server
-    from bayesmeta.teach.setup import Setup
-    from bayesmeta.teach.world import next_regret
 
     port = whole("--port", options.port)
     if port > 65535:
@@ -51,7 +49,8 @@ def _explore(options: argparse.Namespace) -> int:
         ) from None
     with server:
         print("preparing; the first time this compiles for a minute or so …", flush=True)
-        next_regret(Setup())  # compiles what a move needs
+        for name in ("cloud", "task", "regret"):  # compiles and loads what a move needs
+            server.page.view({"name": name})
         print(f"the page is at {server.address} (Ctrl-C ends it)", flush=True)
         if not options.no_browser:
             webbrowser.open(server.address)

@@ -21,7 +21,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 NOT_TESTED = (
     "; the page of bayesmeta explore was not tested in a browser (make browser installs it)"
 )
-WAIT = 60_000
+WAIT = 300_000
 """Milliseconds until a page that does not answer has failed; others may share the machine."""
 
 
@@ -179,7 +179,9 @@ def test_the_page_answers_while_the_posterior_is_drawn(page: Any, server: Server
     """A move during the drawing is answered before it is done; then draws are in table and
     picture, and gone with other data."""
     page.get_by_role("button", name="Draw the posterior").click()
-    page.wait_for_function("document.getElementById('state').textContent.startsWith('drawing')")
+    page.wait_for_function(
+        "document.getElementById('state').textContent.startsWith('drawing')", timeout=WAIT
+    )
     move(page, "widening", 0)
     assert server.page.background.get(Setup()) is None  # still at work
     assert shown(page) == of_package(Setup(widening=0.0))
