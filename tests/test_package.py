@@ -113,6 +113,7 @@ ORDER = (
     ("calibration",),
     ("claims", "studies"),
     ("report",),
+    ("teach",),
     ("commands", "cli", "__main__"),
 )
 """The parts of the package in the order of the design: each may import what stands before it,

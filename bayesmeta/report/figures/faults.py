@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDE, _TALL, _HALF = 1.95, 0.34, 0.9
+_WIDE, _TALL, _HALF = 2.1, 0.34, 0.9
 """Inches from column to column and from row to row; the width of a box, in columns."""
 CIRCLED = "①②③④⑤⑥⑦⑧⑨"
 """The numbers of faults, in pictures and text."""
