@@ -10,7 +10,7 @@ import numpy as np
 from bayesmeta.calibration.kinds import of_kind, side_by_side
 from bayesmeta.calibration.measures import measures
 from bayesmeta.checks import InputError
-from bayesmeta.report.figures.lab import FEWER, SHOWN, log_scale, named, panels_of, points_scale
+from bayesmeta.report.figures.lab import SHOWN, log_scale, named, panels_of, points_scale
 from bayesmeta.report.figures.style import (
     LABEL,
     End,
@@ -39,9 +39,9 @@ def plot_compare(
     """Closed form or posterior? Error, coverage, width and regret against the number of tasks.
 
     Panels: the error of the mean and of the covariance (operator norm); coverage of intervals of
-    means, standard deviations and correlations, and their width over that of the first estimator
-    that has all of them; and the regret of the next task over that with the true prior, where
-    the lab was asked for it (``regret=True``). Bars are two Monte-Carlo errors, where errors add up.
+    means, standard deviations and correlations, as far as an estimator has them, and their width
+    over that of the first estimator; and the regret of the next task over that with the true prior,
+    where the lab was asked for it (``regret=True``). Bars are two Monte-Carlo errors.
 
     Parameters
     ----------
@@ -61,9 +61,11 @@ def plot_compare(
     --------
     >>> family = bm.paper_family(dim=2, horizon=30)
     >>> names = ["moment", "moment-widened(10)", "reml"]  # and "posterior", which takes longer
-    >>> lab = bm.calibrate(family, tasks=[10, 40], estimators=names, replications=10, regret=5, jobs=1)
-    >>> [panel.get_title() for panel in bm.plot_compare(lab).axes]
-    ['error of the mean', 'error of the covariance', 'coverage', 'width', 'regret of the next task']
+    >>> lab = bm.calibrate(
+    ...     family, tasks=[10, 40], estimators=names, replications=10, regret=5, jobs=1
+    ... )
+    >>> [panel.get_title() for panel in bm.plot_compare(lab).axes][2:]
+    ['coverage', 'width', 'regret of the next task']
     """
     found = side_by_side(measures(lab))
     if found.sizes["tasks"] < 2:
@@ -74,7 +76,7 @@ def plot_compare(
     at = found.sel(level=chosen)
     own = of_kind(at, *SHOWN)
     looks = looks_of([str(name) for name in at.estimator.values])
-    available = own.available.min("quantity")
+    available = own.available.mean("quantity")
     contents = {
         "error of the mean": (at.mean_error, at.mean_error_error),
         "error of the covariance": (at.cov_error, at.cov_error_error),
@@ -113,21 +115,21 @@ def plot_compare(
         note_below(
             figure,
             f"{int(at.drawn)} replications, bars: two Monte-Carlo errors; coverage and width: of "
-            f"{100 * chosen:g}% intervals, mean over quantities{FEWER}",
+            f"{100 * chosen:g}% intervals, mean over those that exist, (in 50%): of "
+            "half of the quantities and replications",
         )
     return figure
 
 
 def widths(width: xr.DataArray) -> xr.DataArray:
-    """Geometric means over quantities of the width over that of one estimator at the largest number
-    of tasks: the first that has all of them there. Of an estimator that lacks a quantity, NaN."""
+    """Geometric means over the quantities that an estimator has intervals of; each width is over
+    that of the first estimator that has one at the largest number of tasks."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = width.copy(data=np.log(width.values))
-    last = logs.isel(tasks=-1)
-    whole = np.flatnonzero(np.isfinite(last).all("quantity").values)
-    if whole.size:
-        logs = logs - last.isel(estimator=int(whole[0]))
-    means = logs.mean("quantity", skipna=False)
+    last = logs.isel(tasks=-1).transpose("estimator", "quantity").values
+    first = np.isfinite(last).argmax(axis=0)
+    unit = logs.isel(tasks=-1, estimator=0).copy(data=last[first, np.arange(len(first))])
+    means = (logs - unit).mean("quantity")
     return means.copy(data=np.exp(means.values))
 
 

@@ -106,8 +106,8 @@ def _draw(axes: Axes, values: xr.DataArray, looks: dict[str, Look]) -> None:
     if not found:
         return
     widest = max(found.values(), key=lambda one: float((one.high - one.low).max()))
-    band = {"color": tone(BAND), "linewidth": 0, "zorder": 0}
-    axes.fill_between(widest.points, widest.low, widest.high, **band)
+    grey = tone(BAND)
+    axes.fill_between(widest.points, widest.low, widest.high, color=grey, linewidth=0, zorder=0)
     for name, one in found.items():
         axes.plot(one.points, one.difference, label=name, **looks[name].options(marked=False))
     shares = values.notnull().mean("replication")

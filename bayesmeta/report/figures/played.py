@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesmeta.checks import Array, InputError, of_type, one_of
-from bayesmeta.report.figures.lab import panels_of
+from bayesmeta.report.figures.lab import log_scale, panels_of
 from bayesmeta.report.figures.style import (
     FAINT,
     MARKER,
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+NARROW = 30.0
+"""Ratio of limits below which an axis has numbers at 1, 2 and 5 times powers of ten."""
 
 
 def plot_regret(
@@ -43,7 +45,8 @@ def plot_regret(
     record : xarray.Dataset
         What ``simulate`` returned, or ``thin`` of it.
     agents : list of str, optional
-        Which agents; all of the record where None.
+        Which agents; where None all of the record but ``KTS_rescue``, which is played along for
+        eq. (2).
     axes : matplotlib.axes.Axes, optional
         Where to draw; a new figure where None.
 
@@ -83,7 +86,8 @@ def plot_errors(
     record : xarray.Dataset
         What ``simulate`` returned, or ``thin`` of it.
     agents : list of str, optional
-        Which agents; all of the record where None.
+        Which agents; where None all of the record but ``KTS_rescue``, which is played along for
+        eq. (2).
     axes : two matplotlib.axes.Axes, optional
         Where to draw; a new figure where None.
 
@@ -107,7 +111,8 @@ def plot_errors(
 
 
 def agents_of(record: xr.Dataset, agents: Sequence[str] | None) -> list[str]:
-    """The agents asked for, all of the record where None; refuses what is no record."""
+    """The agents asked for, where None those that are not played along; refuses what is no
+    record."""
     import xarray as xr
 
     of_type("record", record, xr.Dataset, "give what simulate returned")
@@ -115,7 +120,9 @@ def agents_of(record: xr.Dataset, agents: Sequence[str] | None) -> list[str]:
         raise InputError("record has no agents and tasks; give what simulate returned")
     there = [str(name) for name in record.agent.values]
     asked = [agents] if isinstance(agents, str) else agents
-    return there if asked is None else [one_of("agents", name, there) for name in asked]
+    if asked is None:
+        return [name for name in there if not name.endswith("_rescue")] or there
+    return [one_of("agents", name, there) for name in asked]
 
 
 def draw_regret(axes: Axes, record: xr.Dataset, agents: Sequence[str]) -> None:
@@ -159,6 +166,8 @@ def draw_errors(panels: Sequence[Axes], record: xr.Dataset, agents: Sequence[str
         low, high = axes.get_ylim()
         if high < 2 * low:  # an error that does not change
             low, high = low / 1.5, 1.5 * high
+        if high < NARROW * low:
+            log_scale(axes)
         axes.set_ylim(low * (low / high) ** 0.06, high)  # room for the words on warm-ups
         _warmups(axes, warmups)
         clean(axes, title)

@@ -1,20 +1,26 @@
-"""Picture of priors: the truth, estimates of it, and draws, as ellipses that hold a share of tasks."""
+"""Picture of priors: the truth, estimates and draws, as ellipses that hold a share of tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, one_of, whole
+from bayesmeta.checks import Array, InputError, whole
 from bayesmeta.environment import TaskFamily
-from bayesmeta.estimators.estimate import PriorEstimate
-from bayesmeta.estimators.moments import least_squares
 from bayesmeta.fitted.quantities import checked_level
 from bayesmeta.fitted.tables import percent
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.report.figures.lab import panels_of
+from bayesmeta.report.figures.shown import (
+    Shown,
+    among,
+    by_name,
+    chosen_features,
+    points_of,
+    shown_of,
+)
 from bayesmeta.report.figures.style import (
     APART,
     BAND,
@@ -31,42 +37,24 @@ from bayesmeta.report.figures.style import (
     looks_of,
     new_figure,
     note_below,
-    shortened,
     tone,
 )
 from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bayesmeta.fitted.posterior import FittedPosterior
-    from bayesmeta.fitted.prior import FittedPrior
+    from bayesmeta.report.figures.shown import Source
 
-    type Source = (
-        GaussianPrior | PriorEstimate | FittedPrior | FittedPosterior | TaskFamily | xr.DataTree
-    )
-MOST = 6
-"""Features at most, in pairs."""
 POINTS = 201
 """Of a curve."""
 NONE = "no covariance"
 """What a name says of an estimate with a negative eigenvalue: there is no ellipse."""
 
 
-class Shown(NamedTuple):
-    """One prior, in the features that are shown; ``mus`` and ``covs`` are draws of it."""
-
-    mean: Array
-    cov: Array
-    labels: tuple[str, ...] | None
-    mus: Array | None = None
-    covs: Array | None = None
-
-
 def plot_prior(
-    priors: Source | dict[str, Source],
+    priors: Source | Mapping[str, Source],
     *,
     truth: GaussianPrior | TaskFamily | None = None,
     tasks: TaskStatistics | Array | None = None,
@@ -112,19 +100,18 @@ def plot_prior(
     >>> estimates = {name: bm.fit_prior(stats, 1.0, name) for name in ("moment", "reml")}
     >>> figure = bm.plot_prior(estimates, truth=family, tasks=stats)
     >>> [text.get_text() for text in figure.axes[0].texts if text.get_text()]
-    ['truth', 'moment', 'reml']
+    ['truth', 'moment: no covariance', 'reml']
     """
     level = checked_level(level)
     count = whole("draws", draws, least=0)
-    given = priors if isinstance(priors, dict) else {_name(priors): priors}  # a tree is a Mapping, too
-    every = {str(name): _shown(one) for name, one in given.items()}
+    every = {name: shown_of(one) for name, one in by_name(priors).items()}
     if not every:
         raise InputError("priors is empty; give at least one, by name")
     if truth is not None:
-        every = {"truth": _shown(truth)} | every
-    points = _points(tasks)
-    chosen, labels = _features(every, points, features)
-    every = {name: _among(one, chosen, count) for name, one in every.items()}
+        every = {"truth": shown_of(truth)} | every
+    points = points_of(tasks)
+    chosen, labels = chosen_features(every, points, features)
+    every = {name: among(one, chosen, count) for name, one in every.items()}
     points = None if points is None else points[:, chosen]
     looks = _looks(every)
     d = len(chosen)
@@ -151,103 +138,8 @@ def plot_prior(
     return figure
 
 
-def _name(one: object) -> str:
-    """What a prior is called that was given without a name."""
-    if isinstance(one, GaussianPrior | TaskFamily):
-        return "prior"
-    if isinstance(one, PriorEstimate):
-        return "estimate"
-    return str(getattr(one, "method", "posterior"))
-
-
-def _shown(one: Any) -> Shown:
-    """Mean, covariance and draws of whatever holds a prior."""
-    import xarray as xr
-
-    from bayesmeta.fitted.posterior import FittedPosterior
-    from bayesmeta.fitted.prior import FittedPrior
-
-    if isinstance(one, TaskFamily):
-        one = one.prior
-    if isinstance(one, GaussianPrior):
-        return Shown(one.mean, one.cov, None)
-    if isinstance(one, PriorEstimate):
-        return Shown(one.prior.mean, one.prior.cov, one.features)
-    if isinstance(one, FittedPrior):
-        labels = tuple(map(str, one.stats.feature_labels))
-        return Shown(one.estimate.prior.mean, one.estimate.prior.cov, labels)
-    if isinstance(one, FittedPosterior):
-        one = one.tree
-    if isinstance(one, xr.DataTree) and "posterior" in one:
-        return _of_draws(one["posterior"].to_dataset())
-    raise InputError(
-        f"a prior must be a GaussianPrior, or what fit_prior, fit or sample_posterior returned, "
-        f"got {type(one).__name__}"
-    )
-
-
-def _of_draws(posterior: xr.Dataset) -> Shown:
-    """Draws, with zeros in Sigma for features that are the same in all tasks."""
-    labels = tuple(str(name) for name in posterior["feature"].values)
-    dim = str(posterior["sd"].dims[-1])
-    own = [labels.index(str(name)) for name in posterior[dim].values]
-    mus = posterior["mu"].transpose("chain", "draw", ...).values.reshape(-1, len(labels))
-    inner = posterior["Sigma"].transpose("chain", "draw", ...).values
-    covs = np.zeros((len(mus), len(labels), len(labels)))
-    if inner.shape[-1] == len(labels):
-        covs[:] = inner.reshape(covs.shape)
-    else:
-        covs[np.ix_(range(len(mus)), own, own)] = inner.reshape(-1, len(own), len(own))
-    return Shown(mus.mean(axis=0), covs.mean(axis=0), labels, mus, covs)
-
-
-def _points(tasks: TaskStatistics | Array | None) -> Array | None:
-    """The tasks to show, one a row, without those that have no estimate."""
-    if tasks is None:
-        return None
-    if isinstance(tasks, TaskStatistics):
-        tasks = least_squares(tasks, undetermined="nan")
-    points = np.asarray(tasks, dtype=float)
-    if points.ndim != 2:
-        raise InputError(f"tasks must have shape (n, d), got {points.shape}")
-    return points[np.isfinite(points).all(axis=1)]
-
-
-def _features(
-    every: Mapping[str, Shown], points: Array | None, asked: Sequence[str] | None
-) -> tuple[list[int], list[str]]:
-    """Places and labels of the features to show."""
-    dims = {name: len(one.mean) for name, one in every.items()}
-    if points is not None:
-        dims["tasks"] = points.shape[1]
-    if len(set(dims.values())) > 1:
-        found = ", ".join(f"{name}: {d}" for name, d in dims.items())
-        raise InputError(f"priors differ in their number of features ({found})")
-    d = next(iter(dims.values()))
-    named = (one.labels for one in every.values() if one.labels is not None)
-    labels = list(next(named, tuple(f"x{i + 1}" for i in range(d))))
-    if asked is None:
-        chosen = list(range(min(d, MOST)))
-    else:
-        wanted = [asked] if isinstance(asked, str) else list(asked)
-        if not 1 <= len(wanted) <= MOST:
-            raise InputError(f"features must name one to {MOST} features, got {len(wanted)}")
-        chosen = [labels.index(one_of("features", name, labels)) for name in wanted]
-    return chosen, [shortened(labels[i], 30) for i in chosen]
-
-
-def _among(one: Shown, chosen: Sequence[int], draws: int) -> Shown:
-    """The same in some features, with some of the draws."""
-    part = np.ix_(chosen, chosen)
-    mus = covs = None
-    if one.mus is not None and one.covs is not None and draws:
-        some = np.linspace(0, len(one.mus) - 1, min(draws, len(one.mus))).round().astype(int)
-        mus, covs = one.mus[some][:, chosen], one.covs[some][:, part[0], part[1]]
-    return Shown(one.mean[list(chosen)], one.cov[part], None, mus, covs)
-
-
 def _looks(every: Mapping[str, Shown]) -> dict[str, Look]:
-    """Looks by name; that of the truth is the page's ink, and an estimate without ellipse says so."""
+    """Looks by name; the truth has that of text, and an estimate without ellipse says so."""
     found = looks_of([name for name in every if name != "truth"])
     for name, one in every.items():
         if name in found and not _is_covariance(one.cov):
@@ -365,6 +257,11 @@ def _density(mean: float, variance: float) -> tuple[Array, Array]:
     return mean + sd * z, np.exp(-(z**2) / 2) / (sd * np.sqrt(2 * np.pi))
 
 
+def _options(look: Look) -> dict[str, Any]:
+    """A marker with its line, where there is an ellipse."""
+    return look.options() | ({"linestyle": ""} if look.label.endswith(NONE) else {})
+
+
 def _key(where: Any, looks: Mapping[str, Look]) -> None:
     """Names beside their lines, where the triangle of panels leaves room."""
     from matplotlib.lines import Line2D
@@ -373,7 +270,7 @@ def _key(where: Any, looks: Mapping[str, Look]) -> None:
     handles: list[Any] = [
         Patch(facecolor=tone(BAND), edgecolor=look.color, label=look.label)
         if name == "truth"
-        else Line2D([], [], label=look.label, **look.options())
+        else Line2D([], [], label=look.label, **_options(look))
         for name, look in looks.items()
     ]
     where.legend(handles=handles, loc="upper right", frameon=False, fontsize=LABEL)
@@ -388,7 +285,9 @@ def _note(
 ) -> str:
     """What curves and circles are, and how many circles are outside."""
     alone = every[next(iter(every))].mean.size == 1
-    parts = ["curves: densities of tasks" if alone else f"each ellipse holds {percent(level)} of tasks"]
+    parts = [
+        "curves: densities of tasks" if alone else f"each ellipse holds {percent(level)} of tasks"
+    ]
     if any(one.mus is not None for one in every.values()):
         parts.append("thin: draws")
     if points is not None:
@@ -403,7 +302,8 @@ def _outside(panels: Sequence[Axes], points: Array) -> int:
     """Tasks that some panel does not show."""
     d = points.shape[1]
     inside = np.ones(len(points), dtype=bool)
-    for panel, (j, i) in zip(panels, ((j, i) for i in range(d) for j in range(i)), strict=True):
+    pairs = [(j, i) for i in range(d) for j in range(i)]
+    for panel, (j, i) in zip(panels, pairs, strict=True):
         for place, (low, high) in ((j, panel.get_xlim()), (i, panel.get_ylim())):
             inside &= (points[:, place] >= low) & (points[:, place] <= high)
     return int((~inside).sum())

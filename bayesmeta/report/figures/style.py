@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, NOTE, FAINT, GRID = "#222222", "#555555", "#999999", "#e6e6e6"
-"""Colours of labels, of notes, of lines of reference and of grids; ``tone`` fits them to the page."""
+"""Colours of labels, notes, lines of reference and grids; ``tone`` fits them to the page."""
 BLUE, ORANGE, BAND = "#0072B2", "#D55E00", "#dddddd"
 """Two colours that contrast for everybody, and what fills a band."""
 CONTRAST = 3.0
@@ -175,7 +175,7 @@ def clean(axes: Axes, title: str = "", grid: str = "both") -> None:
 
 def note_below(figure: Figure, text: str) -> None:
     """A note under all panels, in lines no wider than the figure."""
-    room = 72 * figure.get_figwidth() - 4 * LABEL
+    room = 0.96 * 72 * figure.get_figwidth() - 4 * LABEL  # letters are wider in few pixels
     lines = [part for line in text.split("\n") for part in wrapped(line, room)]
     figure.supxlabel("\n".join(lines), fontsize=LABEL, color=tone(NOTE))
 
@@ -315,7 +315,12 @@ def label_peaks(axes: Axes, peaks: Sequence[End], limit: float, rows: int = 1) -
                 va="center",
                 fontsize=LABEL,
                 color=tone(INK),
-                arrowprops={"arrowstyle": "-", "color": tone(FAINT), "linewidth": THIN, "shrinkB": 0},
+                arrowprops={
+                    "arrowstyle": "-",
+                    "color": tone(FAINT),
+                    "linewidth": THIN,
+                    "shrinkB": 0,
+                },
             ).set_gid("label")
 
 

@@ -126,7 +126,7 @@ def _row(axes: Axes, place: int, names: list[str], verdicts: Mapping[str, str]) 
     """A mark for every claim of a section, and the names of those that are violated."""
     for k, name in enumerate(names, 1):
         marker, color, style = _MARKS[verdicts[name]]
-        axes.plot(k, place, marker, color=tone(color), fillstyle=style, markersize=7, gid=name)  # type: ignore[arg-type]
+        axes.plot(k, place, marker, color=tone(color), fillstyle=style, markersize=7, gid=name)
     bad = [name for name in names if verdicts[name] == "violated"]
     half = -(-len(bad) // 2) if len(bad) > 2 else len(bad)
     text = "\n".join(", ".join(part) for part in (bad[:half], bad[half:]) if part)
