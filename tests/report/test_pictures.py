@@ -120,7 +120,9 @@ def test_pairs_and_a_single_feature() -> None:
     ]
     curve = lines(figure.axes[2])["posterior"]
     radius = np.sqrt(-2 * np.log(0.1))
-    np.testing.assert_allclose(curve.max(axis=1) - [2.035, 3.035], radius * np.sqrt([3, 4]), rtol=1e-3)
+    np.testing.assert_allclose(
+        curve.max(axis=1) - [2.035, 3.035], radius * np.sqrt([3, 4]), rtol=1e-3
+    )
     (axes,) = bm.plot_prior(draws(prior, features="abcd"), features=["d"], draws=0).axes
     x, y = lines(axes)["posterior"]
     assert np.trapezoid(y, x) == pytest.approx(1, abs=1e-3)
