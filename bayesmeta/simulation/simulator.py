@@ -108,8 +108,8 @@ def simulate_run(
     tasks: int,
     seed: int = 0,
 ) -> dict[str, Array]:
-    """One run: arrays (agent, task) of everything in ``VARIABLES``, with the regret of eq. (1), but the
-    relative regret.
+    """One run: arrays (agent, task) of everything in ``VARIABLES``, among them the regret of
+    eq. (1), but the relative regret.
 
     Parameters, noise and actions of a task are drawn once and shared by all agents, so that
     comparisons are paired.

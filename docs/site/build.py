@@ -1,9 +1,9 @@
 """Build the site: python docs/site/build.py [folder].
 
-The pages of docs/, the notebooks with their stored outputs, and the generated pages of analyses/ are
-laid out as in the repository, so that their links mean the same here and there. To them are added a
-reference of all public names, from their docstrings, and a table from the paper to the code. The
-navigation is the list of links in docs/index.md.
+The pages of docs/, the notebooks with their stored outputs, and the generated pages of analyses/
+are laid out as in the repository, so that their links mean the same here and there. To them are
+added a reference of all public names, from their docstrings, and a table from the paper to the
+code. The navigation is the list of links in docs/index.md.
 """
 
 from __future__ import annotations
@@ -68,11 +68,10 @@ def with_navigation(text: str, generated: list[str]) -> str:
     out = [first]
     for section in sections:
         title = section.split("\n", 1)[0]
-        links = re.findall(r"\]\(((?!http)[^)#]+\.(?:md|ipynb))\)", section)
-        tree = "\n".join(dict.fromkeys(re.sub(r"\.(md|ipynb)$", "", link) for link in links))
-        out.append(
-            f"## {section.rstrip()}\n\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{tree}\n```\n\n"
-        )
+        links = re.findall(r"\[([^]]+)\]\(((?!http)[^)#]+)\.(?:md|ipynb)\)", section)
+        tree = "\n".join(f"{words[0].upper()}{words[1:]} <{page}>" for words, page in links)
+        hidden = f"```{{toctree}}\n:hidden:\n:caption: {title}\n\n{tree}\n```"
+        out.append(f"## {section.rstrip()}\n\n{hidden}\n\n")
     return "".join(out)
 
 
@@ -88,8 +87,10 @@ def build(folder: Path) -> int:
     source, html = folder / "source", folder / "html"
     lay_out(source)
     code = main(
-        ["-q", "-W", "--keep-going", "-b", "html", "-c", str(Path(__file__).parent)]
-        + ["-d", str(folder / "doctrees"), str(source), str(html)]
+        [
+            *("-q", "-W", "--keep-going", "-b", "html", "-c", str(Path(__file__).parent)),
+            *("-d", str(folder / "doctrees"), str(source), str(html)),
+        ]
     )
     if html.is_dir():
         (html / "index.html").write_text(HOME)

@@ -1,9 +1,9 @@
 """The page *From the paper to the code*: where every numbered thing of the paper lives.
 
-``paper.csv`` beside docs/ lists the numbered equations and named statements with their places, in the
-paper's numbering, and for steps of proofs the claims that check them. Everything else is found: code and
-tests by their docstrings, which name equations, claims by their own place in the paper, verdicts in
-the record of the last full check.
+``docs/paper.csv`` lists the numbered equations and named statements with their places, in the
+paper's numbering, and for steps of proofs the claims that check them. Everything else is found:
+code and tests by their docstrings, which name equations, claims by their own place in the paper,
+verdicts in the record of the last full check.
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ def page(root: Path) -> str:
     claims, verdicts = all_claims(), recorded(quick=False)
     code, tests = places(root, "bayesmeta"), places(root, "tests")
     out = [
+        "---\nhide-toc: true\n---",
         "# From the paper to the code",
         "Where every numbered equation, theorem, algorithm and assumption, every lemma and the "
         "figure of the paper lives, what became of it, and what tests it. Steps of proofs are "
@@ -121,8 +122,8 @@ def page(root: Path) -> str:
         "- **Code**: functions whose docstring names it; the page is made of them.\n"
         "- **Claims**: `bayesmeta check --only ID` checks one; "
         "[the referee's report](../analyses/claims/README.md) explains the violated ones.\n"
-        "- **Tests**: those whose docstring names it; each claim is also tested, with wrong versions "
-        "of it, by `tests/claims/test_claims.py`.",
+        "- **Tests**: those whose docstring names it; each claim is also tested, with wrong "
+        "versions of it, by `tests/claims/test_claims.py`.",
     ]
     for kind, title in SECTIONS:
         rows = ["| in the paper | what | code | claims | tests |", "|---|---|---|---|---|"]
