@@ -13,6 +13,7 @@ import csv
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,6 +83,7 @@ def _numbers(run: str) -> Iterator[int]:
         yield from range(int(first), int(last or first) + 1)
 
 
+@cache
 def places(root: Path, folder: str) -> dict[str, list[Place]]:
     """Docstrings of a folder by what they name; those whose first line does stand first."""
     found: dict[str, list[Place]] = defaultdict(list)
