@@ -69,6 +69,8 @@ class Answer(NamedTuple):
     """intervals of a user's function"""
     draws: Array | None = None
     """of all quantities, where they come from a posterior"""
+    divergent: float = np.nan
+    """share of them that diverged"""
 
 
 class Asked(NamedTuple):
@@ -244,4 +246,5 @@ def _by_posterior(prior: Prior | None, asked: Asked) -> Answer:
         all_draws.std(axis=0, ddof=1),
         Forecast(draws["mu"][:, vary], draws["Sigma"]),
         draws=all_draws,
+        divergent=found.divergent / DRAWS,
     )

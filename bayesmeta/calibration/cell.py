@@ -155,6 +155,7 @@ def _judged(answer: Answer | str, asked: Asked, levels: Array) -> dict[str, Any]
         "not_positive_definite": float(lowest < -SINGULAR),
         "singular": float(abs(lowest) <= SINGULAR),
         "failed": 0.0,
+        "divergent": answer.divergent,
     }
     if answer.draws is not None:
         truth = asked.data.prior
@@ -218,6 +219,7 @@ def _nothing(asked: Asked, levels: Array) -> dict[str, Any]:
         "not_positive_definite": nan,
         "singular": nan,
         "failed": 1.0,
+        "divergent": nan,
         "problem": "",
         "inside": np.full(len(levels), nan),
         "next_width": np.full(len(levels), nan),

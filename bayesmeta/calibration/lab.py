@@ -118,7 +118,8 @@ def calibrate(
         claims), ``low`` and ``high`` of every quantity, beside its ``truth``; ``mean_error`` and
         ``cov_error``, the norm of mu's error and the operator norm of Sigma's, and with radii
         ``mean_radius`` and ``cov_radius``; ``dominates``, whether Sigma is at least the true one;
-        ``not_positive_definite``, ``singular`` and ``failed``; and of the next task's theta
+        ``not_positive_definite``, ``singular`` and ``failed``; ``divergent``, the share of a
+        posterior's draws that diverged; and of the next task's theta
         ``inside``, the share of 20 of them in the forecast's ellipsoids, ``next_width``, ``pit``,
         ``pit_distance``, ``log_score`` and ``energy_score``. The forecast is N(mean, Sigma), with
         the covariance of the mean added where the estimate states it (as moments, likelihood and

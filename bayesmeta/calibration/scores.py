@@ -86,7 +86,7 @@ def judged(forecast: Forecast, theta: Array, levels: Array, normals: Array) -> N
     else:
         own = (np.linalg.solve(root, (draws - centre).T) ** 2).sum(axis=0)
         far, pit_distance = np.quantile(own, levels), float((own <= distance[0]).mean())
-    z = np.linalg.solve(roots[None], gap[..., None])[..., 0]
+    z = np.linalg.solve(roots, gap.transpose(1, 2, 0)).transpose(2, 0, 1)  # (k, s, d)
     halves = np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
     logs = -0.5 * (z**2).sum(axis=-1) - halves - d / 2 * np.log(2 * np.pi)
     size = np.exp(np.log(np.diagonal(root)).mean())

@@ -12,13 +12,18 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+def held(low: xr.DataArray, high: xr.DataArray, truth: xr.DataArray) -> xr.DataArray:
+    """1 where an interval holds the truth, 0 where it does not, NaN where an end is NaN."""
+    there = low.notnull() & high.notnull()
+    return ((low <= truth) & (truth <= high)).astype(float).where(there)
+
+
 def counted(
     low: xr.DataArray, high: xr.DataArray, truth: xr.DataArray, over: str
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """How many intervals hold the truth, and how many there are, over a dimension; an end that is
-    NaN makes none."""
-    there = low.notnull() & high.notnull()
-    return (there & (low <= truth) & (truth <= high)).sum(over), there.sum(over)
+    """How many intervals hold the truth, and how many there are, over a dimension."""
+    inside = held(low, high, truth)
+    return inside.sum(over), inside.notnull().sum(over)
 
 
 def exact_interval(count: Array, of: Array, sure: float) -> tuple[Array, Array]:

@@ -116,6 +116,7 @@ def maximise(
         near = small and not doubt and start is not None and options.start is None
         if near and start is not None:
             starts = [start[0] + OFF * np.eye(own)]
+        near = near or (small and not options.thorough)
         best, strays = from_usual(begun, climbs, starts, begin, near, options.limit)
         if options.thorough:
             found = from_moments(begun, start, None if doubt else best, options.limit)
