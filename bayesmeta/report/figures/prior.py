@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 POINTS = 201
 """Of a curve."""
+CROWD = 200
+"""Circles beyond which they are faint, so that curves show."""
 NONE = "no covariance"
 """What a name says of an estimate with a negative eigenvalue: there is no ellipse."""
 
@@ -209,6 +211,8 @@ def _circles(axes: Axes, points: Array | None, j: int, i: int) -> None:
     axes.autoscale_view()
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim())
     look = {"color": tone(ORANGE), "markersize": MARKER - 1, "fillstyle": "none", "zorder": 1}
+    if len(points) > CROWD:
+        look["alpha"] = 0.4
     axes.plot(points[:, j], points[:, i], "o", gid="tasks", **look)  # type: ignore[arg-type]
 
 
