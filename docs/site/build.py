@@ -88,7 +88,17 @@ def build(folder: Path) -> int:
     lay_out(source)
     code = main(
         [
-            *("-q", "-W", "-E", "-a", "--keep-going", "-b", "html", "-c", str(Path(__file__).parent)),
+            *(
+                "-q",
+                "-W",
+                "-E",
+                "-a",
+                "--keep-going",
+                "-b",
+                "html",
+                "-c",
+                str(Path(__file__).parent),
+            ),
             *("-d", str(folder / "doctrees"), str(source), str(html)),
         ]
     )
