@@ -23,6 +23,7 @@ from bayesmeta.report.figures.style import (
     looks_of,
     note_below,
     shortened,
+    tone,
 )
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def plot_next_task(
 
 def _draw(axes: Axes, values: xr.DataArray, looks: dict[str, Look]) -> None:
     found: dict[str, Uniformity] = {}
-    axes.axhline(0, color=FAINT, linewidth=THIN)
+    axes.axhline(0, color=tone(FAINT), linewidth=THIN)
     for name in looks:
         pit = values.sel(estimator=name).dropna("replication").values
         if len(pit) >= FEWEST:
@@ -105,7 +106,8 @@ def _draw(axes: Axes, values: xr.DataArray, looks: dict[str, Look]) -> None:
     if not found:
         return
     widest = max(found.values(), key=lambda one: float((one.high - one.low).max()))
-    axes.fill_between(widest.points, widest.low, widest.high, color=BAND, linewidth=0, zorder=0)
+    grey = tone(BAND)
+    axes.fill_between(widest.points, widest.low, widest.high, color=grey, linewidth=0, zorder=0)
     for name, one in found.items():
         axes.plot(one.points, one.difference, label=name, **looks[name].options(marked=False))
     shares = values.notnull().mean("replication")
