@@ -94,7 +94,8 @@ def by_means(rewards: Array, horizon: int) -> Array:
     person, but everybody's answers."""
     others = rewards.sum(axis=0) - rewards
     best = np.argsort(-others, axis=1, kind="stable")[:, :horizon]
-    return np.take_along_axis(rewards, best, axis=1).sum(axis=1)
+    earned: Array = np.take_along_axis(rewards, best, axis=1).sum(axis=1)
+    return earned
 
 
 def one_order(settings: dict[str, Any], seed: int) -> xr.Dataset:
