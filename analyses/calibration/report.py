@@ -21,7 +21,7 @@ from bayesmeta.report.figures.comparison import (
     figure_pit,
     figure_rows,
 )
-from bayesmeta.report.figures.style import looks_of, method_look
+from bayesmeta.report.figures.style import Look, method_look
 from bayesmeta.report.page import made_from, render, write_page
 from bayesmeta.simulation.records import read_record
 from bayesmeta.simulation.summaries import Interval
@@ -50,6 +50,16 @@ LAST = 1000
 """Tasks at which ways of data are compared."""
 EARLY = 20
 """Tasks at which correlations under the default prior, and forecasts, are looked at."""
+INTERVALS = {
+    "wald": ("o", "Wald"),
+    "wald-natural": ("s", "Wald, natural scale"),
+    "profile": ("^", "profile"),
+    "bootstrap": ("D", "bootstrap"),
+    "radii": ("v", "radii"),
+    "central": ("*", "central"),
+    "hdi": ("P", "highest density"),
+}
+"""Kinds of intervals -> marker and name."""
 OPTIONAL = "lab-intervals"
 """The study without which the page is written, too."""
 
@@ -132,6 +142,13 @@ def values(records: Records) -> dict[str, Any]:
     }
 
 
+def look_of(judge: str) -> Look:
+    """Of ``reml, profile``: the colour of the method, the marker of the kind of interval."""
+    method, kind = judge.split(", ")
+    marker, said = INTERVALS[kind]
+    return method_look(method)._replace(marker=marker, label=f"{method}, {said}")
+
+
 def worst(wrong: xr.Dataset, name: str) -> dict[str, Any]:
     """The wrong model under which an estimator's intervals of mean or sd cover least."""
     here = wrong.sel(estimator=name, kind=["mu", "sd"]).coverage
@@ -201,7 +218,7 @@ def of_intervals(records: Records) -> Figure:
     wanted = ["coverage", "coverage_error", "available"]
     table = xr.concat([part[wanted] for part in parts], "estimator").assign_coords(row=rows)
     table = table.expand_dims(level=[LEVEL])
-    looks = looks_of([str(name) for name in table.estimator.values])
+    looks = {str(name): look_of(str(name)) for name in table.estimator.values}
     return figure_rows(table, rows, "row", looks, ("mu", "sd", "corr", "cov"), LEVEL, EDGE)
 
 

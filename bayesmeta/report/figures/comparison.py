@@ -35,7 +35,7 @@ TITLES = {
 }
 CHANCE = 1.96
 """Monte-Carlo errors that a bar reaches."""
-LOWEST = 40.0
+LOWEST = 60.0
 """Per cent: lower coverages are drawn at this edge."""
 FEWEST = 0.05
 """Share of replications with a region below which nothing is drawn."""
