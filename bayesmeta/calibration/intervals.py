@@ -99,10 +99,7 @@ def ends(kind: str, answer: Answer, asked: Asked, method: Any, levels: Array) ->
     elif kind == "wald-natural":
         pairs = [_natural(answer, float(level)) for level in levels]
     else:
-        pairs = [
-            wald.interval(answer.values, answer.errors, asked.quantities, float(level))
-            for level in levels
-        ]
+        return np.array(wald.interval(answer.values, answer.errors, asked.quantities, levels))
     return np.array(pairs).transpose(1, 0, 2)
 
 
