@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import xarray as xr
 
-from bayesmeta.environment import paper_family
 from bayesmeta.calibration.verdict import LACKING, SLACK
+from bayesmeta.environment import paper_family
 from bayesmeta.report.figures.comparison import (
     CHANCE,
     EDGE,
@@ -124,9 +124,7 @@ def values(records: Records) -> dict[str, Any]:
             chosen["posterior"].sel(kind="mu", tasks=int(chosen["posterior"].tasks.max()))
         ),
         "learner_tasks": int(chosen["posterior"].tasks.max()),
-        "early": share(
-            random["posterior"].sel(dim=DIM, level=LEVEL, kind="corr", tasks=EARLY)
-        ),
+        "early": share(random["posterior"].sel(dim=DIM, level=LEVEL, kind="corr", tasks=EARLY)),
         "early_tasks": EARLY,
         "truth": float(paper_family(dim=DIM).prior.cov[0, 1]),
         "two": share(random["posterior"].sel(dim=DIM, level=LEVEL, kind="mu", tasks=2)),
@@ -185,7 +183,9 @@ def figures(records: Records) -> dict[str, Any]:
         ),
         "width": figure_by_tasks(random, "width", kinds, LEVEL, f"{bars}; {EDGE.split('; ')[1]}"),
         "next": figure_pit(
-            pits, counts, f"{EARLY} tasks; grey: where bars of a right forecast stay, 19 of 20 times"
+            pits,
+            counts,
+            f"{EARLY} tasks; grey: where bars of a right forecast stay, 19 of 20 times",
         ),
         "data": figure_rows(
             table, ways, "data", looks, kinds, LEVEL, f"{LAST:,} tasks, d = {DIM}; {EDGE}"

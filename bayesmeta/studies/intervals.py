@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.calibration.shares import counted
+from bayesmeta.calibration.shares import counted, holds
 from bayesmeta.checks import Array, InputError
 from bayesmeta.fitted.bootstrap import percentiles
 from bayesmeta.fitted.prior import FittedPrior
@@ -88,7 +88,7 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
             "low": (("interval", "quantity"), low),
             "high": (("interval", "quantity"), high),
             "inside": ("uncertainty", inside),
-            "predicted": float(ends[0] <= target <= ends[1]),
+            "predicted": float(holds(ends[0], ends[1], target)),
             "predicted_width": ends[1] - ends[0],
             "singular": float(fitted.conditional),
         },
