@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.calibration.shares import counted
+from bayesmeta.calibration.shares import counted, holds
 from bayesmeta.checks import Array, InputError
 from bayesmeta.fitted.bootstrap import Drawn, percentiles
 from bayesmeta.fitted.prior import FittedPrior
@@ -82,8 +82,8 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
         own = fitted.moments(stats.gram, stats.moment, kind == "mean")
         inside[i] = share_inside(own, theta)
         new = fitted.predict(NEW, uncertainty=kind)
-        predicted[i] = float(new["low"].iloc[0] <= target <= new["high"].iloc[0])
-        width[i] = new["high"].iloc[0] - new["low"].iloc[0]
+        ends = new["low"].iloc[0], new["high"].iloc[0]
+        predicted[i], width[i] = float(holds(*ends, target)), ends[1] - ends[0]
     if settings["run"] < BOOTSTRAPPED:
         drawn = fitted.redrawn(REPLICATIONS, seed % 2**31)
         values = fitted.quantities.values(drawn.mean, drawn.cov, drawn.noise)

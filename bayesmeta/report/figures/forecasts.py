@@ -87,11 +87,15 @@ def plot_next_task(
         panel.set_ylabel("its distribution, less the uniform one", fontsize=LABEL)
     if axes is None:
         more = len(features) - FEATURES
+        counts = own.pit_distance.notnull().sum("replication")
+        few = [look.label for name, look in looks.items() if counts.sel(estimator=name) < FEWEST]
         note_below(
             figure,
             f"{int(own.tasks)} tasks, one next task of each of {own.sizes['replication']} "
             "replications; grey: where right forecasts stay with probability 95%, all points "
-            "together" + (f"; {more} more features are not shown" if more > 0 else ""),
+            "together"
+            + (f"; {more} more features are not shown" if more > 0 else "")
+            + (f"; with fewer than {FEWEST} forecasts, not shown: {', '.join(few)}" if few else ""),
         )
     return figure
 
