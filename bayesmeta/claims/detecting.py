@@ -36,8 +36,15 @@ def _extreme(d: int, horizon: int, delta: float) -> float:
 
 
 def _regime(d: int, horizon: int, action_min: float | None = None) -> Regime:
-    told = {"noise_sd": 1.0, "prior": LOW, "mean_norm": MEAN, "action_min": action_min}
-    return isotropic(dim=d, horizon=horizon, tasks=2, **told)
+    return isotropic(
+        dim=d,
+        horizon=horizon,
+        tasks=2,
+        noise_sd=1.0,
+        action_min=action_min,
+        prior=LOW,
+        mean_norm=MEAN,
+    )
 
 
 def _least_delta(d: int, horizon: int, fails: float) -> float:

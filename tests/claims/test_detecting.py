@@ -56,7 +56,7 @@ def test_a_policy_that_never_errs_with_the_true_prior() -> None:
     for _ in range(200):
         raw = rng.uniform(-1, 1, (3, 2)) * (rng.random((3, 1)) < 0.5)
         gram = raw.T @ raw
-        errs = {}
+        errs: dict[float, list[bool]] = {}
         for prior in (true, wide):
             precision = np.eye(2) / prior + gram
             errs[prior] = []
