@@ -168,16 +168,22 @@ def summary(record: xr.Dataset) -> xr.Dataset:
     return xr.Dataset(out).assign_attrs(attrs)
 
 
-STUDIES = (
-    Study(
-        "replay",
-        grid(world=WORLDS, noise=FACTORS, order=range(ORDERS)),
+def study_of(name: str, world: str, note: str) -> Study:
+    """One world, at every noise that agents are told."""
+    return Study(
+        name,
+        grid(world=[world], noise=FACTORS, order=range(ORDERS)),
         one_order,
         random_seed=18,
         dims=("world", "noise", "order"),
-        note="learned priors on real answers, replayed without a model",
+        note=note,
         keep=summary,
-        record="rivals/replay.nc",
-    ),
+        record=f"rivals/{name}.nc",
+    )
+
+
+STUDIES = (
+    study_of("replay", WORLDS[0], "learned priors on real answers, replayed without a model"),
+    study_of("replay-twin", WORLDS[1], "the same on answers drawn from the fitted model"),
 )
 """What is recorded in analyses/rivals beside ``rivals``."""
