@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 OUT ?= results/figure1
 
-.PHONY: help setup reproduce test browser quick lint notebooks bench lock record fuzz soak mutants maxima
+.PHONY: help setup reproduce test browser quick lint notebooks docs bench lock record fuzz soak mutants maxima
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -45,6 +45,9 @@ lint: setup  ## ruff and mypy
 
 notebooks: setup  ## execute the notebooks in place
 	$(PYTHON) notebooks/execute.py
+
+docs: setup  ## build the site in build/site/html, warnings as errors
+	$(PYTHON) docs/site/build.py
 
 bench: setup  ## measure speed as ratios, and record them in benchmarks/
 	$(PYTHON) benchmarks/run.py
