@@ -28,6 +28,8 @@ WAIT = 300_000
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with Server() as one:
+        for name in ("cloud", "task", "regret"):  # kernels may have to be compiled
+            one.page.view({"name": name})
         thread = Thread(target=one.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         yield one
