@@ -37,7 +37,8 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "reference-families": (
         "Families of tasks",
         (
-            "TaskFamily", "paper_family", "arms_family", "linear_family", "Setting", "Bounds",
+            "TaskFamily", "paper_family", "arms_family", "linear_family", "pricing_family",
+            "Prices", "Setting", "Bounds",
             "UniformBall", "WholeBall", "FiniteSet", "unit_vectors", "TruncatedGaussian",
             "RadialDensity",
         ),
