@@ -12,7 +12,6 @@ import pandas as pd
 import xarray as xr
 
 from bayesmeta.calibration.verdict import LACKING, SLACK
-from bayesmeta.environment import paper_family
 from bayesmeta.report.figures.comparison import (
     CHANCE,
     EDGE,
@@ -44,8 +43,8 @@ NAMES = {"moment-widened": "widened, theory", "posterior, central": "posterior"}
 """Estimators of the studies -> names of looks."""
 SHOWN = ("moment", "widened, theory", "reml", "posterior")
 """Of the table."""
-FEW, DIM = 50, 2
-"""Tasks and dimension of the table."""
+FEW, DIM, WIDE = 50, 2, 5
+"""Tasks and dimension of the table, and the other dimension."""
 LAST = 1000
 """Tasks at which ways of data are compared."""
 EARLY = 20
@@ -124,9 +123,11 @@ def values(records: Records) -> dict[str, Any]:
             chosen["posterior"].sel(kind="mu", tasks=int(chosen["posterior"].tasks.max()))
         ),
         "learner_tasks": int(chosen["posterior"].tasks.max()),
-        "early": share(random["posterior"].sel(dim=DIM, level=LEVEL, kind="corr", tasks=EARLY)),
+        "early": [
+            share(random["posterior"].sel(dim=dim, level=LEVEL, kind="corr", tasks=EARLY))
+            for dim in (DIM, WIDE)
+        ],
         "early_tasks": EARLY,
-        "truth": float(paper_family(dim=DIM).prior.cov[0, 1]),
         "two": share(random["posterior"].sel(dim=DIM, level=LEVEL, kind="mu", tasks=2)),
         "worst": worst(wrong, "reml"),
         "level": 100 * LEVEL,
@@ -209,14 +210,15 @@ def of_intervals(records: Records) -> Figure:
     """Every kind of interval, those of the posterior beside those of moments and REML."""
     by_fits = records[OPTIONAL].sel(level=LEVEL)
     drawn = records["lab-posterior"].sel(data=RANDOM, level=LEVEL)
-    settings = [(2, tasks) for tasks in by_fits.tasks.values.tolist()] + [(5, FEW)]
+    settings = [(2, tasks) for tasks in by_fits.tasks.values.tolist()] + [(WIDE, FEW)]
     rows = [f"d = {dim}, {tasks} tasks" for dim, tasks in settings]
     parts = [
         xr.concat([one.sel(dim=dim, tasks=tasks, drop=True) for dim, tasks in settings], "row")
         for one in (by_fits, drawn)
     ]
     wanted = ["coverage", "coverage_error", "available"]
-    table = xr.concat([part[wanted] for part in parts], "estimator").assign_coords(row=rows)
+    bare = [part[wanted].reset_coords(drop=True) for part in parts]
+    table = xr.concat(bare, "estimator").assign_coords(row=rows)
     table = table.expand_dims(level=[LEVEL])
     looks = {str(name): look_of(str(name)) for name in table.estimator.values}
     return figure_rows(table, rows, "row", looks, ("mu", "sd", "corr", "cov"), LEVEL, EDGE)
