@@ -75,8 +75,9 @@ def test_notebook_executes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sys.modules.pop("execute")
 
 
-TAUGHT = [path for path in NOTEBOOKS if path.name.startswith("06")]
-"""Those that hold to the rules of a course."""
+LONG = ("03", "04")
+"""Those that do not yet hold to the rules of a course; all others do."""
+TAUGHT = [path for path in NOTEBOOKS if not path.name.startswith(LONG)]
 
 
 @pytest.mark.parametrize("path", TAUGHT, ids=lambda path: path.stem)

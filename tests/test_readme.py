@@ -7,6 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bayesmeta as bm
@@ -77,6 +78,12 @@ def test_the_python_blocks_run(name: str) -> None:
         assert player.tasks_seen == 1
         assert isinstance(cautious, bm.Agent)
         assert cautious.learner == bm.agents.Moments(widening=30.0)
+    if name == "cold-start.md":  # the arm without data is at the prior in mabwiser
+        mab, sigma, prior = (names[one] for one in ("mab", "sigma", "prior"))
+        model = mab._imp.arm_to_model["new"]  # type: ignore[attr-defined]
+        np.testing.assert_allclose(model.beta, prior.mean, rtol=1e-9)  # type: ignore[attr-defined]
+        np.testing.assert_allclose(sigma**2 * model.A_inv, prior.cov, rtol=1e-8)  # type: ignore
+        assert not np.allclose(names["learner"].coef_, prior.mean)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", EVERYTHING)
@@ -92,4 +99,14 @@ def test_places_are_there(name: str) -> None:
 
 
 def test_every_page_is_linked() -> None:
-    assert all(f"(docs/{name})" in README for name in PAGES)
+    """From the README, or from a page that is; the index has all of them."""
+    found = set(re.findall(r"\(docs/([\w-]+\.md)\)", README))
+    while more := {link for name in found for link in _linked(PAGES[name])} - found:
+        found |= more
+    assert found == set(PAGES)
+    assert set(_linked(PAGES["index.md"])) >= set(PAGES) - {"index.md"}
+
+
+def _linked(text: str) -> list[str]:
+    """Pages of the same folder."""
+    return re.findall(r"\]\(([\w-]+\.md)\)", text)

@@ -30,6 +30,8 @@ def checked_kinds(given: str | Iterable[str] | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = [given] if isinstance(given, str) else list(given)
+    if not names:
+        raise InputError("intervals is empty; name at least one, such as 'wald'")
     return tuple(dict.fromkeys(one_of("intervals", name, KINDS) for name in names))
 
 

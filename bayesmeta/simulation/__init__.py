@@ -12,5 +12,6 @@ __getattr__, __dir__, __all__ = exports(
         "played": ("statistics_of",),
         "records": ("read_record", "thin", "write_record"),
         "summaries": ("summarise",),
+        "table": ("replay",),
     },
 )

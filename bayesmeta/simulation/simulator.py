@@ -92,12 +92,12 @@ def _operator_norm(symmetric: Array) -> Array:
 
 def _players(family: TaskFamily, agents: Iterable[Agent], tasks: int, seed: int) -> list[Player]:
     """A player for every row; a row that this family cannot be played with is refused."""
-    agents = list(agents)
+    agents, weighted = list(agents), family.payoffs is not None
     for agent in agents:
         for policy in (agent.policy, agent.warmup_policy or agent.policy):
-            policy.check_actions(family.actions.count)
+            policy.check_actions(family.actions.count, weighted=weighted)
         for rule in (agent.exploration, agent.warmup_exploration or agent.exploration):
-            rule.check_actions(family.actions.count)
+            rule.check_actions(family.actions.count, weighted=weighted)
     return [Player(agent, family.setting(tasks), random_seed=seed) for agent in agents]
 
 
@@ -108,7 +108,8 @@ def simulate_run(
     tasks: int,
     seed: int = 0,
 ) -> dict[str, Array]:
-    """One run: arrays (agent, task) of everything in ``VARIABLES`` but the relative regret.
+    """One run: arrays (agent, task) of everything in ``VARIABLES``, among them the regret of
+    eq. (1), but the relative regret.
 
     Parameters, noise and actions of a task are drawn once and shared by all agents, so that
     comparisons are paired.
@@ -169,7 +170,8 @@ def find_rows(
 
 
 def record_run(family: TaskFamily, agents: list[Agent], tasks: int, seed: int) -> xr.Dataset:
-    """One run with dimensions (agent, task): everything in ``VARIABLES``."""
+    """One run with dimensions (agent, task): everything in ``VARIABLES``, the relative regret of
+    eqs. (2) and (3), too."""
     import xarray as xr
 
     arrays = simulate_run(family, agents, tasks=tasks, seed=seed)

@@ -18,6 +18,7 @@ MODULES = (
     "intervals",
     "singular",
     "rivals",
+    "replay",
 )
 """The modules of this folder that have ``STUDIES``."""
 

@@ -22,7 +22,9 @@ from bayesmeta.simulation.summaries import NORMALISER
 
 ARMS = ("MoM-TS_arms", "MoM-TS_arms_mean")
 """Rows that are defined for arms only."""
-LINEAR = tuple(name for name in RIVALS if name not in ARMS)
+PRICES = ("Meta-DP_price", "Meta-DP++_price", "KTS_price")
+"""Rows that are defined for prices only."""
+LINEAR = tuple(name for name in RIVALS if name not in (*ARMS, *PRICES))
 BETTER = ("REML-UCB", "REML-Greedy", "REML-IDS", "MQB-TS", "MQB-IDS")
 """Our learners with better policies, and Algorithm 2 as printed."""
 HIERARCHICAL = ("MarginalTS", "AdaTS", "MetaTS", "MetaMean", "HierTS", "HierBayesUCB")

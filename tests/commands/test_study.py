@@ -24,7 +24,15 @@ pytestmark = pytest.mark.slow
 SLOW = "tests.runner.example_cells:slow"
 
 
-NOT_YET = ("lab", "lab-intervals", "lab-posterior", "lab-wrong", "rivals", "rivals-arms")
+NOT_YET = (
+    "lab",
+    "lab-intervals",
+    "lab-posterior",
+    "lab-wrong",
+    "replay-twin",
+    "rivals",
+    "rivals-arms",
+)
 """Declared, and not recorded so far."""
 
 
