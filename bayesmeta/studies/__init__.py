@@ -18,6 +18,7 @@ MODULES = (
     "intervals",
     "singular",
     "rivals",
+    "growing",
 )
 """The modules of this folder that have ``STUDIES``."""
 
