@@ -19,6 +19,7 @@ MODULES = (
     "singular",
     "rivals",
     "growing",
+    "published",
 )
 """The modules of this folder that have ``STUDIES``."""
 
