@@ -56,7 +56,9 @@ def _kveton(arms: int, spread: float, once: bool) -> Setting:
     AdaTS told a hyper-prior three times too wide or too narrow."""
     ada = ROSTER["AdaTS"]
     wrong = [
-        replace(ada, name=f"AdaTS, hyper-prior too {word}", learner=Hyper("marginal", hyper_scale=scale))
+        replace(
+            ada, name=f"AdaTS, hyper-prior too {word}", learner=Hyper("marginal", hyper_scale=scale)
+        )
         for word, scale in (("wide", 9.0), ("narrow", 1 / 9))
     ]
     rows = [*find_agents(KVETON), *wrong]
@@ -163,9 +165,9 @@ TOLD: dict[str, Callable[[float], Learner]] = {
 """Rows that are told Sigma_*, and how they are told it times a factor."""
 UNTOLD = ("KTS", "KMTS", "UKTS", "Th-MTS_tau", "All-MTS", "REML-TS")
 KNOWING = {
-    "linear": (told_family, 1000),
+    "linear": (told_family, 500),
     "arms": (arms_scaled, 500),
-    "blocks": (blocks_family, 2000),
+    "blocks": (blocks_family, 1000),
 }
 """Families, and how many of their tasks are played."""
 
@@ -203,7 +205,7 @@ STUDIES = (
     ),
     Study(
         "rivals-covariance",
-        grid(family=list(KNOWING), run=range(12)),
+        grid(family=list(KNOWING), run=range(10)),
         know,
         random_seed=10,
         dims=("family", "run"),

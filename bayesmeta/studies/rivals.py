@@ -1,4 +1,4 @@
-"""The paper's experiment with every rival in it, and the setting MetaTS was published in."""
+"""The paper's experiment with every rival in it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.agents.exploration import each_action_once
 from bayesmeta.agents.rivals import RIVALS
-from bayesmeta.agents.roster import FIGURE_1, OURS, ROSTER, find_agents
+from bayesmeta.agents.roster import FIGURE_1, OURS, find_agents
 from bayesmeta.environment import TaskFamily, paper_family
-from bayesmeta.families import arms_family
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.runner.study import Study
 from bayesmeta.simulation.records import thin
@@ -31,7 +29,6 @@ through fewer tasks."""
 LINEAR = tuple(name for name in RIVALS if name not in (*ARMS, *DRAWS))
 BETTER = ("REML-UCB", "REML-Greedy", "MQB-TS")
 """Our learners with better policies, and Algorithm 2 as printed."""
-HIERARCHICAL = ("MarginalTS", "AdaTS", "MetaTS", "MetaMean", "HierTS", "HierBayesUCB")
 
 
 def few(record: xr.Dataset, points: int) -> xr.Dataset:
@@ -59,19 +56,10 @@ def paper_study(
     return simulation_study("rivals", told_family(), rows, tasks=tasks, runs=runs, **options)
 
 
-def draws_study(*, runs: int = 10, tasks: int = 1000, **options: Any) -> Study:
+def draws_study(*, runs: int = 10, tasks: int = 600, **options: Any) -> Study:
     """The same tasks and noise for the rows whose policy draws, in the first tasks of the runs."""
     rows = [*find_agents((NORMALISER, "REML-TS", *DRAWS))]
     return simulation_study("rivals-draws", told_family(), rows, tasks=tasks, runs=runs, **options)
-
-
-def arms_study(*, runs: int = 300, **options: Any) -> Study:
-    """Kveton et al.: 4 arms, each played once, mu_* drawn for every run, 20 tasks of 200 steps."""
-    rows = [
-        replace(ROSTER[name], exploration=each_action_once())
-        for name in (NORMALISER, *HIERARCHICAL, "KBayesUCB")
-    ]
-    return simulation_study("rivals-arms", arms_family(), rows, tasks=20, runs=runs, **options)
 
 
 STUDIES = (
@@ -83,11 +71,6 @@ STUDIES = (
     draws_study(
         note="the same with the rows whose policy draws at every step",
         record="rivals/draws.nc",
-        keep=partial(few, points=20),
-    ),
-    arms_study(
-        note="arms with a hyper-prior: Bayes regret in the setting of MetaTS and AdaTS",
-        record="rivals/arms.nc",
         keep=partial(few, points=20),
     ),
 )
