@@ -161,9 +161,13 @@ TOLD: dict[str, Callable[[float], Learner]] = {
     "KTS": lambda factor: Given(scale=factor),
     "AdaTS": lambda factor: Hyper("marginal", scale=factor),
     "MetaMean": lambda factor: Hyper("mean", scale=factor),
+    "KMTS": lambda factor: Given(cov="bound", scale=factor),
+    "MetaMean, c I": lambda factor: Hyper("mean", cov="bound", scale=factor),
 }
-"""Rows that are told Sigma_*, and how they are told it times a factor."""
-UNTOLD = ("KTS", "KMTS", "UKTS", "Th-MTS_tau", "All-MTS", "REML-TS")
+"""Rows that are told Sigma_* times a factor, or, the last two, know no more than c I: lambda_max I
+times the factor. MetaMean stands for all that estimate the mean under a covariance they were told,
+without what MetaTS loses by its draw."""
+UNTOLD = ("KTS", "UKTS", "Th-MTS_tau", "All-MTS", "REML-TS")
 KNOWING = {
     "linear": (told_family, 500),
     "arms": (arms_scaled, 500),
@@ -175,7 +179,7 @@ KNOWING = {
 def told_rows() -> list[Agent]:
     """Rows that are told the covariance times every factor, and rows that are not told it."""
     rows = [
-        replace(ROSTER[name], name=f"{name} x {factor:g}", learner=learner(factor))
+        replace(ROSTER[name.split(",")[0]], name=f"{name} x {factor:g}", learner=learner(factor))
         for name, learner in TOLD.items()
         for factor in FACTORS
     ]
