@@ -65,10 +65,10 @@ OF = {
     "arms": (*EVERYWHERE, "MoM-TS_arms", "MoM-TS_arms_mean"),
 }
 """The rows of a family. With arms, UKTS, told no more than the bounds, is MarginalTS."""
-TASKS = (10, 20, 50, 100, 200, 500, 1000, 2000)
+TASKS = (10, 20, 50, 100, 200, 500, 1000)
 """Where regret is read as N grows."""
 HORIZONS = (25, 50, 100, 200, 400)
-DIMS = (2, 3, 5, 8)
+DIMS = (2, 3, 4, 6)
 PRINTED_TAU = "Th-MTS_tau(8)"
 """Th-MTS_tau with the number of steps of eq. (8), which only a long task has."""
 
@@ -144,7 +144,9 @@ def read_at(record: xr.Dataset, tasks: Iterable[int]) -> xr.Dataset:
     for name in list(total):
         # each row's own warm-up; nothing where it has none
         warm = [
-            float(total[name].sel(agent=agent, task=int(n))) if n else 0.0
+            float(total[name].sel(agent=agent).isel(task=min(int(n), total.sizes["task"]) - 1))
+            if n
+            else 0.0
             for agent, n in zip(record.agent.values, record.warmup.values, strict=True)
         ]
         found[f"{name}_in_warmup"] = ("agent", warm)
@@ -207,12 +209,12 @@ def _said(record: xr.Dataset, regret: str) -> xr.Dataset:
 
 
 STUDIES = (
-    growth_study("linear", "N", [2000], tasks=2000, runs=10),
-    growth_study("linear", "T", HORIZONS, tasks=300, runs=8),
-    growth_study("linear", "T", [1600, 3200], tasks=300, runs=6, rule="eq. (8)", name="linear-T8"),
-    growth_study("linear", "d", DIMS, tasks=700, runs=8),
-    growth_study("arms", "N", [500], tasks=500, runs=30),
-    growth_study("arms", "T", HORIZONS, tasks=150, runs=30),
-    growth_study("arms", "d", DIMS, tasks=700, runs=12),
+    growth_study("linear", "N", [1000], tasks=1000, runs=8),
+    growth_study("linear", "T", HORIZONS, tasks=250, runs=6),
+    growth_study("linear", "d", DIMS, tasks=400, runs=6),
+    growth_study("linear", "T", [1600, 3200], tasks=200, runs=5, rule="eq. (8)", name="linear-T8"),
+    growth_study("arms", "N", [400], tasks=400, runs=20),
+    growth_study("arms", "T", HORIZONS, tasks=100, runs=20),
+    growth_study("arms", "d", DIMS, tasks=300, runs=12),
 )
 """What is recorded in analyses/rivals of growth."""

@@ -90,7 +90,7 @@ def _simchowitz() -> Setting:
         for row, inner in ((arms, ArmMoments()), (bare, ArmMoments(covariance=False)))
     ]
     rows = [*find_agents(("KTS", "UKTS", "KMTS", "AdaTS", "REML-TS")), *committed]
-    return Setting(lambda seed: blocks_family(), rows, tasks=10_000, runs=10, block=5)
+    return Setting(lambda seed: blocks_family(), rows, tasks=10_000, runs=5, block=5)
 
 
 def _cella(within: float) -> Setting:
@@ -169,9 +169,9 @@ times the factor. MetaMean stands for all that estimate the mean under a covaria
 without what MetaTS loses by its draw."""
 UNTOLD = ("KTS", "UKTS", "Th-MTS_tau", "All-MTS", "REML-TS")
 KNOWING = {
-    "linear": (told_family, 500),
-    "arms": (arms_scaled, 500),
-    "blocks": (blocks_family, 1000),
+    "linear": (told_family, 300),
+    "arms": (arms_scaled, 300),
+    "blocks": (blocks_family, 500),
 }
 """Families, and how many of their tasks are played."""
 
@@ -209,7 +209,7 @@ STUDIES = (
     ),
     Study(
         "rivals-covariance",
-        grid(family=list(KNOWING), run=range(10)),
+        grid(family=list(KNOWING), run=range(6)),
         know,
         random_seed=10,
         dims=("family", "run"),
