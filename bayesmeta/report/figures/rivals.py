@@ -1,11 +1,9 @@
-"""The rivals: who wins in the paper's experiment, how they grow, and what a told covariance does."""
+"""The rivals: who wins in the paper's experiment, how regret grows, what a told covariance does."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.report.figures.style import (
@@ -83,8 +81,8 @@ def figure_winners(rows: Sequence[Winner], unit: str) -> Figure:
     )
     note_below(
         figure,
-        "square: knows the prior    triangle: told a part of it    circle: told bounds or nothing    "
-        "bar: the same policy with the true prior    hollow: fewer tasks",
+        "square: knows the prior    triangle: told a part of it    circle: told bounds or nothing"
+        "    bar: the same policy with the true prior    hollow: fewer tasks",
     )
     return figure
 
@@ -121,7 +119,7 @@ def figure_slopes(panels: Sequence[Slopes]) -> Figure:
     note_below(
         figure,
         "circle: linear bandit, at one $\\mu_*$    square: arms, mean over the hyper-prior    "
-        "bar: printed, at most    nothing: relative regret is not positive, or the row is not defined",
+        "bar: printed, at most    nothing: relative regret is not positive, or not defined",
     )
     return figure
 
