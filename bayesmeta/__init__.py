@@ -21,6 +21,7 @@ _load, __dir__, __all__ = exports(
         "densities": ("RadialDensity", "TruncatedGaussian"),
         "environment": ("Bounds", "Setting", "TaskFamily", "paper_family"),
         "families": ("arms_family", "linear_family"),
+        "pricing": ("Prices", "pricing_family"),
         "agents": ("Agent", "Player", "ROSTER"),
         "estimators.estimate": ("PriorEstimate", "Status"),
         "estimators.fit": ("fit_prior", "task_posteriors"),

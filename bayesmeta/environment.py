@@ -91,15 +91,27 @@ class Setting(Regime):
         return Setting(self.dim, self.horizon, self.tasks, noise_sd, own)
 
 
+NOTHING: Array = np.empty((0, 0, 0))
+"""``Task.earned`` where what is earned is the reward."""
+
+
 class Task(NamedTuple):
     """One drawn task. ``actions`` is (steps, d, K), (1, d, K) where fixed, with K = 0 where the
-    whole ball of ``radius`` is on offer; ``best`` is the highest mean reward of each set."""
+    whole ball of ``radius`` is on offer; ``best`` is the most that each set earns on average.
+    ``earned`` has the features w_k a_k of what actions earn, where that is not their reward."""
 
     theta: Array
     noise: Array
     actions: Array
     radius: float
     best: Array
+    earned: Array = NOTHING
+
+    def of(self, theta: Array) -> Task:
+        """The same task with another parameter."""
+        best = np.empty(len(self.actions))
+        best_rewards(self.earned if self.earned.size else self.actions, theta, best)
+        return self._replace(theta=theta, best=best)
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,6 +178,24 @@ class TaskFamily:
         """The number of features, d."""
         return self.prior.dim
 
+    @property
+    def payoffs(self) -> Array | None:
+        """What a unit of reward earns at each action (K,), where it is not 1 at all of them."""
+        found: Array | None = getattr(self.actions, "payoffs", None)
+        return found
+
+    def notes(self) -> list[str]:
+        """What a reader of results should know, such as parameters that make no sense."""
+        note = getattr(self.actions, "note", None)
+        found = None if note is None else note(self._marginal())
+        return [] if found is None else [found]
+
+    def _marginal(self) -> GaussianPrior:
+        """What theta is drawn from, over all runs."""
+        if self.hyper is None or not self.redraw:
+            return self.prior
+        return GaussianPrior(self.hyper.mean, self.prior.cov + self.hyper.cov)
+
     def _rows(self) -> list[list[str]]:
         lowest, highest = _extremes(self.prior.cov)
         prior = (
@@ -184,7 +214,8 @@ class TaskFamily:
             rows += [
                 ["hyper", f"mu ~ N(m, S), eigenvalues of S {lowest:.4g} to {highest:.4g}, {drawn}"]
             ]
-        return rows + ([] if self.bounds is None else [["bounds", repr(self.bounds)]])
+        rows += [] if self.bounds is None else [["bounds", repr(self.bounds)]]
+        return rows + [["note", note] for note in self.notes()]
 
     def __repr__(self) -> str:
         return "\n".join(["TaskFamily", *(f"{name:<9}{value}" for name, value in self._rows())])
@@ -226,24 +257,25 @@ class TaskFamily:
         actions, radius = self.actions.draw(rng, self.horizon), self.actions.radius
         if actions.shape[-1] == 0:
             best = np.array([radius * np.linalg.norm(theta)])
-        else:
-            best = np.empty(len(actions))
-            best_rewards(actions, theta, best)
-        return Task(theta, noise, actions, radius, best)
+            return Task(theta, noise, actions, radius, best)
+        earned = NOTHING if self.payoffs is None else actions * self.payoffs
+        return Task(theta, noise, actions, radius, np.empty(0), earned).of(theta)
 
     def draw_block(self, rng: np.random.Generator, size: int) -> Task:
         """Several tasks as ``draw`` draws them one after another, with a leading axis."""
         if not isinstance(self.actions, UniformBall) or type(self) is not TaskFamily:
             drawn = [self.draw(rng) for _ in range(size)]
-            theta, noise, actions, _, best = (np.array(part) for part in zip(*drawn, strict=True))
-            return Task(theta, noise, actions, self.actions.radius, best)
+            parts = (np.array(part) for part in zip(*drawn, strict=True))
+            theta, noise, actions, _, best, earned = parts
+            return Task(theta, noise, actions, self.actions.radius, best, earned)
         normals, noise = np.empty((size, self.dim)), np.empty((size, self.horizon))
         actions = self.actions.space(self.horizon, size)
         draw_with(rng, tasks_of_ball, self.actions.radius, normals, noise, actions)
         theta = np.array([self._parameter(row) for row in normals])
         best = np.empty(actions.shape[:2])
         best_of_tasks(actions, theta, best)
-        return Task(theta, noise, actions, self.actions.radius, best)
+        none = np.empty((size, 0, 0, 0))
+        return Task(theta, noise, actions, self.actions.radius, best, none)
 
     def _law(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """Theta, and the noise of all steps in units of sigma; other laws override it."""

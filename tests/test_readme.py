@@ -7,6 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bayesmeta as bm
@@ -77,6 +78,12 @@ def test_the_python_blocks_run(name: str) -> None:
         assert player.tasks_seen == 1
         assert isinstance(cautious, bm.Agent)
         assert cautious.learner == bm.agents.Moments(widening=30.0)
+    if name == "cold-start.md":  # the arm without data is at the prior in mabwiser
+        mab, sigma, prior = (names[one] for one in ("mab", "sigma", "prior"))
+        model = mab._imp.arm_to_model["new"]  # type: ignore[attr-defined]
+        np.testing.assert_allclose(model.beta, prior.mean, rtol=1e-9)  # type: ignore[attr-defined]
+        np.testing.assert_allclose(sigma**2 * model.A_inv, prior.cov, rtol=1e-8)  # type: ignore
+        assert not np.allclose(names["learner"].coef_, prior.mean)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", EVERYTHING)

@@ -171,7 +171,14 @@ def play_block(agents, tasks, learning, notes, traced):
                     agents.mean[i], agents.root[i] = learning.mean[i], learning.root[i]
                 elif not _estimate(agents, learning, notes, n, i, horizon):
                     return n
-        task = Task(tasks.theta[n], tasks.noise[n], tasks.actions[n], tasks.radius, tasks.best[n])
+        task = Task(
+            tasks.theta[n],
+            tasks.noise[n],
+            tasks.actions[n],
+            tasks.radius,
+            tasks.best[n],
+            tasks.earned[n],
+        )
         play_all(agents, task, traced)
         for i in range(number):
             found = agents.totals[i]

@@ -156,8 +156,8 @@ class Ensemble:
         most = min(len(tasks.theta) - first, self._block)
         count = min(most, *(player._lasting() for player in players))
         here = slice(first, first + count)
-        theta, noise, actions, radius, best = tasks
-        block = Task(theta[here], noise[here], actions[here], radius, best[here])
+        theta, noise, actions, radius, best, earned = tasks
+        block = Task(theta[here], noise[here], actions[here], radius, best[here], earned[here])
         learning.mean[:], learning.root[:] = self._agents.mean, self._agents.root
         learning.estimates[:] = [player._in_kernel for player in players]
         learned = [self._learned(i, count) for i in range(len(players))]

@@ -25,7 +25,7 @@ class Exploration:
     tau : int or None
         Steps of ``first_steps``; None is the tau of eq. (8), ``WHOLE_TASK`` (-1) every step.
     threshold : float
-        Of ``until_eigenvalue``.
+        Of ``until_eigenvalue`` and ``two_ends``.
 
     Examples
     --------
@@ -63,12 +63,19 @@ class Exploration:
             )
         return Plan(int(self.rule), tau, self.threshold, setting.horizon)
 
-    def check_actions(self, count: int | None) -> None:
-        """Refuse the whole ball where finitely many actions are needed."""
-        if count is None and self.rule is Rule.EACH_ACTION:
+    def check_actions(self, count: int | None, *, weighted: bool = False) -> None:
+        """Refuse the whole ball where finitely many actions are needed, and sets whose two ends
+        mean nothing, as those of prices (``weighted``) do."""
+        if count is None and self.rule in (Rule.EACH_ACTION, Rule.TWO_ENDS):
+            name = "two_ends" if self.rule is Rule.TWO_ENDS else "each_action_once"
             raise InputError(
-                "each_action_once takes finitely many actions and cannot be given the whole ball; "
+                f"{name} takes finitely many actions and cannot be given the whole ball; "
                 "use another exploration rule, or draw a finite set"
+            )
+        if count is not None and not weighted and self.rule is Rule.TWO_ENDS:
+            raise InputError(
+                "two_ends explores with the lowest and the highest price and needs a family of "
+                "prices, such as pricing_family(); use until_eigenvalue"
             )
 
 
@@ -136,6 +143,24 @@ def until_eigenvalue(threshold: float) -> Exploration:
     0.03
     """
     return Exploration(Rule.UNTIL_EIGENVALUE, threshold=real("threshold", threshold, above=0.0))
+
+
+def two_ends(threshold: float) -> Exploration:
+    """Explore as ``until_eigenvalue``, with the first or the last action at random.
+
+    In a family of prices these are the lowest and the highest: after Meta-DP.
+
+    Parameters
+    ----------
+    threshold
+        Greater than 0; exploration ends when lambda_min(V / sigma^2) reaches it.
+
+    Examples
+    --------
+    >>> bm.agents.two_ends(10.0).rule.name
+    'TWO_ENDS'
+    """
+    return Exploration(Rule.TWO_ENDS, threshold=real("threshold", threshold, above=0.0))
 
 
 def each_action_once() -> Exploration:

@@ -20,6 +20,27 @@ from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.hyper import evidence
 
 
+def checked_designs(designs: Array) -> Array:
+    """A matrix Phi_n for every task."""
+    found = array("designs", designs, (None, None, None))
+    if found.size == 0:
+        raise InputError(
+            f"designs have shape {found.shape}; give a (d, p) matrix for every task, with at "
+            "least one column"
+        )
+    return found
+
+
+def check_designs(designs: Array, setting: Setting) -> None:
+    """Refuse designs of another dimension, or too few."""
+    tasks, d, _ = designs.shape
+    if d != setting.dim or tasks < setting.tasks:
+        raise InputError(
+            f"designs have shape {designs.shape}, but there are {setting.tasks} tasks of "
+            f"dimension {setting.dim}; give a (d, p) matrix for every task"
+        )
+
+
 class MetadataSums(NamedTuple):
     """Sums over the tasks so far and how many there were; noise variance, root of Sigma_*."""
 
@@ -57,7 +78,7 @@ class Metadata:
 
     def __post_init__(self) -> None:
         of_type("gamma", self.gamma, GaussianPrior, "use GaussianPrior(mean, cov) of gamma")
-        designs = array("designs", self.designs, (None, None, None))
+        designs = checked_designs(self.designs)
         if designs.shape[2] != self.gamma.dim:
             raise InputError(
                 f"designs have {designs.shape[2]} columns but gamma has dimension "
@@ -71,12 +92,8 @@ class Metadata:
         return True
 
     def start(self, setting: Setting) -> MetadataSums:
-        tasks, d, p = self.designs.shape
-        if d != setting.dim or tasks < setting.tasks:
-            raise InputError(
-                f"designs have shape {self.designs.shape}, but there are {setting.tasks} tasks of "
-                f"dimension {setting.dim}; give a (d, p) matrix for every task"
-            )
+        check_designs(self.designs, setting)
+        p = self.gamma.dim
         root = np.ascontiguousarray(told_truth(setting).cholesky.T)
         return MetadataSums(np.zeros((p, p)), np.zeros(p), 0, setting.noise_sd**2, root)
 

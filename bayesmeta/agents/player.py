@@ -23,7 +23,7 @@ from bayesmeta.agents.restated import (
     plan_inside,
 )
 from bayesmeta.checks import Array, InputError, array, of_type, real, renamed, whole
-from bayesmeta.environment import Setting, Task
+from bayesmeta.environment import NOTHING, Setting, Task
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.kernels import choose, play
 from bayesmeta.kernels.codes import Rule
@@ -149,19 +149,22 @@ class Player:
         self._in_task = True
         return estimate
 
-    def ask(self, actions: Array | None = None) -> Any:
+    def ask(self, actions: Array | None = None, payoffs: Array | None = None) -> Any:
         """The index of the action to take of the (K, d) actions on offer.
 
         Without actions the whole ball of radius ``setting.ball`` is on offer, and the
-        answer is the action itself.
+        answer is the action itself. Where an action earns something else than its reward,
+        ``payoffs`` (K,) says what it earns a unit of reward, such as a price a unit of demand.
         """
         self._require_task("ask")
         if self._action is not None:
             raise InputError("the last action has no reward yet: call tell before ask")
         if self._step >= self.setting.horizon:
             raise InputError(f"the task is over after {self.setting.horizon} steps: call end_task")
-        d = self.setting.dim
+        d, earned = self.setting.dim, NOTHING
         if actions is None:
+            if payoffs is not None:
+                raise InputError("payoffs are those of actions on offer; give the actions, too")
             self._policy.check_actions(None)
             for rule in (self.agent.exploration, self.agent.warmup_exploration):
                 if rule is not None:
@@ -175,6 +178,7 @@ class Player:
             actions = array("actions", actions, (None, d))
             if len(actions) == 0:
                 raise InputError("actions is empty; offer at least one")
+            self._policy.check_actions(len(actions), weighted=payoffs is not None)
             self._reach.check_actions(max(float(actions.max()), -float(actions.min())))
         self._clear_sums()
         belief, step = self._state.belief, self._step
@@ -196,11 +200,12 @@ class Player:
         if units is not None:
             actions = units.inside(actions, 0, 1)
         if exploring:
-            each = self._plan.rule == Rule.EACH_ACTION
-            k = step if each else choose.explore(draws, 0, len(actions))
+            k = play.explored(self._plan.rule, draws, 0, step, len(actions))
         else:
             offered = np.array(actions.T, order="C")[None]
-            k = choose.choose(choosing, belief, offered, draws, 0, work)
+            if payoffs is not None:
+                earned = offered * array("payoffs", payoffs, (len(actions),))
+            k = choose.choose(choosing, belief, offered, earned, draws, 0, work)
         self._action = actions[k].copy()
         return int(k)
 

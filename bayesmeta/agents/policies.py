@@ -140,8 +140,15 @@ class Policy:
             return 0.0
         return _quantile(step) if self.level == "step" else math.sqrt(2 * math.log(total))
 
-    def check_actions(self, count: int | None) -> None:
-        """Refuse the whole ball where finitely many actions are needed."""
+    def check_actions(self, count: int | None, *, weighted: bool = False) -> None:
+        """Refuse the whole ball where finitely many actions are needed, and payoffs (``weighted``)
+        where rewards are looked ahead to."""
+        if weighted and self.scheme in AHEAD:
+            raise InputError(
+                f"policy {self.scheme.name.lower()} looks ahead to rewards, and is not defined "
+                "where actions earn something else than their reward, such as price times demand; "
+                "use another policy"
+            )
         if count is None and self.needs_finite_actions:
             raise InputError(
                 f"policy {self.scheme.name.lower()} compares finitely many actions and cannot be "

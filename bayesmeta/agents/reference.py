@@ -64,16 +64,17 @@ def play(
             best = radius * float(np.linalg.norm(task.theta))
         else:
             actions = task.actions[min(t, len(task.actions) - 1)].T
+            earned = task.earned[min(t, len(task.actions) - 1)].T if task.earned.size else actions
             if exploring:
-                k = t if plan.rule == Rule.EACH_ACTION else int(uniform * len(actions))
+                k = explored(plan, t, uniform, len(actions))
             else:
-                k = choose(policy, t, mean, cov, actions, draws[t], uniform, noise_sd)
+                k = choose(policy, t, mean, cov, actions, draws[t], uniform, noise_sd, earned)
             action = actions[k]
             chosen.append(k)
-            best = float((actions @ task.theta).max())
+            best = float((earned @ task.theta).max())
         value = float(action @ task.theta)
         rewards[t] = value + noise_sd * task.noise[t]
-        regret += best - value
+        regret += best - (float(earned[k] @ task.theta) if count else value)
         played.append(action)
     taken = np.array(played)
     gram, moment = taken.T @ taken, taken.T @ rewards
@@ -91,11 +92,20 @@ def explores(
     lowest = float(np.linalg.eigvalsh(gram)[0])
     if plan.rule == Rule.FIRST_STEPS:
         return bool(t < plan.tau)
-    if plan.rule == Rule.UNTIL_EIGENVALUE:
+    if plan.rule in (Rule.UNTIL_EIGENVALUE, Rule.TWO_ENDS):
         return all_so_far and bool(t < d or lowest < plan.threshold * noise_sd**2)
     if plan.rule == Rule.RESCUE:
         return t >= horizon - d and not (t >= d and full_rank(gram))
     return False
+
+
+def explored(plan: Plan, t: int, uniform: float, count: int) -> int:
+    """The action that step t explores."""
+    if plan.rule == Rule.EACH_ACTION:
+        return t
+    if plan.rule == Rule.TWO_ENDS:
+        return 0 if uniform < 0.5 else count - 1
+    return int(uniform * count)
 
 
 def full_rank(gram: Array) -> bool:
@@ -144,24 +154,27 @@ def choose(
     draws: Array,
     uniform: float,
     noise_sd: float,
+    earned: Array | None = None,
 ) -> int:
-    """The index of the action a policy takes, given the posterior."""
+    """The index of the action a policy takes, given the posterior; ``earned`` where what an action
+    earns is not its reward."""
     d = len(mean)
+    earned = actions if earned is None else earned
     vectors = 1 if policy.sobol else policy.posterior_draws
     normals = draws[: len(draws) // d * d if policy.scheme in AHEAD else vectors * d].reshape(-1, d)
     if policy.sobol:
         normals = shifted_normals(policy.points(d), normals[0])
-    widths = np.sqrt(np.einsum("ki,ij,kj->k", actions, cov, actions).clip(min=0))
+    widths = np.sqrt(np.einsum("ki,ij,kj->k", earned, cov, earned).clip(min=0))
     if policy.scheme is Scheme.THOMPSON:
-        return int(np.argmax(actions @ (mean + root(cov) @ normals[0])))
+        return int(np.argmax(earned @ (mean + root(cov) @ normals[0])))
     if policy.scheme is Scheme.GREEDY:
-        return int(np.argmax(actions @ mean))
+        return int(np.argmax(earned @ mean))
     if policy.scheme is Scheme.BAYES_UCB:
         quantile = NormalDist().inv_cdf(1 - 1 / (t + 2))
-        return int(np.argmax(actions @ mean + quantile * widths))
+        return int(np.argmax(earned @ mean + quantile * widths))
     if policy.scheme is Scheme.V_IDS:
         samples = mean + normals @ root(cov).T
-        return v_ids(actions, samples, uniform)
+        return v_ids(actions, earned, samples, uniform)
     if policy.scheme in AHEAD:
         return look_ahead(policy.scheme, mean, cov, actions, draws, noise_sd)
     assert policy.ridge is not None and policy.norm_bound is not None and policy.delta is not None
@@ -169,11 +182,11 @@ def choose(
     _, logdet = np.linalg.slogdet(noise_sd**2 / policy.ridge * np.linalg.inv(cov))
     root_beta = noise_sd * np.sqrt(max(logdet, 0.0) + 2 * np.log(1 / policy.delta))
     root_beta += np.sqrt(policy.ridge) * policy.norm_bound
-    upper = actions @ mean + root_beta * widths / noise_sd
+    upper = earned @ mean + root_beta * widths / noise_sd
     if policy.scheme is Scheme.OFUL:
         return int(np.argmax(upper))
-    gap = upper.max() - (actions @ mean - root_beta * widths / noise_sd)
-    information = np.log1p((widths / noise_sd) ** 2)
+    gap = upper.max() - (earned @ mean - root_beta * widths / noise_sd)
+    information = np.log1p(np.einsum("ki,ij,kj->k", actions, cov, actions) / noise_sd**2)
     if policy.randomised:
         return two_point(gap, information, uniform)
     return best_single(gap, information)
@@ -202,12 +215,12 @@ def shifted_normals(points: Array, shift: Array) -> Array:
     return np.array(pairs).reshape(-1, len(shift))
 
 
-def v_ids(actions: Array, samples: Array, uniform: float) -> int:
+def v_ids(actions: Array, earned: Array, samples: Array, uniform: float) -> int:
     """Variance-based IDS from posterior samples, one a row."""
-    scores = samples @ actions.T
+    scores = samples @ earned.T
     best = scores.argmax(axis=1)
     centre = samples.mean(axis=0)
-    gap = (scores.max(axis=1).mean() - actions @ centre).clip(min=0)
+    gap = (scores.max(axis=1).mean() - earned @ centre).clip(min=0)
     spread = np.zeros((len(centre), len(centre)))
     for k in np.unique(best):
         shift = samples[best == k].mean(axis=0) - centre

@@ -144,6 +144,7 @@ def task_inside(units: Units | None, task: Task) -> Task:
         actions=units.inside(task.actions, 0, 1),
         radius=float(units.inside(task.radius, 0, 1)),
         best=units.inside(task.best, 1, 0),
+        earned=units.inside(task.earned, 0, 1),
     )
 
 

@@ -13,7 +13,13 @@ from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.centre import Centre
 from bayesmeta.agents.commit import ArmMoments, Commit
 from bayesmeta.agents.decorrelated import Decorrelated
-from bayesmeta.agents.exploration import every_step, no_exploration, rescue, until_eigenvalue
+from bayesmeta.agents.exploration import (
+    every_step,
+    no_exploration,
+    rescue,
+    two_ends,
+    until_eigenvalue,
+)
 from bayesmeta.agents.hyper import Hyper
 from bayesmeta.agents.learners import Given, Moments
 from bayesmeta.agents.moment_mean import MomentMean
@@ -97,9 +103,15 @@ def _hierarchical() -> list[Rival]:
     ]
 
 
+OPENING = 10.0
+"""Where the opening with two prices ends, as lambda_min(V / sigma^2): about ten customers in
+``pricing_family``, whose least squares then are about as unsure as its prior."""
+
+
 def _pricing() -> list[Rival]:
-    """Meta-DP and Meta-DP++ on a linear bandit: OLS of the opening steps, a known covariance or one
-    widened by its error. Constants are the paper's, those of the authors not being at hand."""
+    """Meta-DP and Meta-DP++, on a linear bandit and with prices: OLS of the opening steps, a known
+    covariance or one widened by its error. Constants are the paper's, those of the authors not
+    being at hand."""
     known = Agent(
         "Meta-DP",
         thompson(),
@@ -115,8 +127,32 @@ def _pricing() -> list[Rival]:
         learner=Moments(widening=10.0),
         note="after Bastani et al. 2022: on a linear bandit Th-MTS_tau, with draws of its own",
     )
+    oracle = Agent(
+        "KTS_price",
+        thompson(),
+        two_ends(OPENING),
+        Given(),
+        reference="KTS_price",
+        note="knows the prior, opens with two prices",
+    )
+    prices = [
+        replace(
+            row,
+            name=f"{row.name}_price",
+            exploration=oracle.exploration,
+            reference=oracle.name,
+            note=f"{row.note.split(':')[0]}: with prices, opening with the two ends",
+        )
+        for row in (known, unknown)
+    ]
     source = "Bastani, Simchi-Levi and Zhu 2022"
-    return [Rival(known, source, "C", "Sigma_*"), Rival(unknown, source, "C", "bounds")]
+    return [
+        Rival(known, source, "C", "Sigma_*"),
+        Rival(unknown, source, "C", "bounds"),
+        Rival(prices[0], source, "C", "Sigma_*"),
+        Rival(prices[1], source, "C", "bounds"),
+        Rival(oracle, "baseline of Bastani et al. 2022", "C", "the prior"),
+    ]
 
 
 def _biased() -> list[Rival]:

@@ -4,7 +4,9 @@ Every function reads the belief, the actions and the randomness of the step, and
 it writes to work space only. Row ``step`` of ``draws`` holds the step's standard normals: M d of
 them for a policy with M posterior draws. The last, through the normal distribution function, is the
 step's uniform number; it is one more where both are used. ``actions`` is (sets, d, K) and ``row``
-the set on offer; whole arrays with an index, since a slice costs more than a step.
+the set on offer; whole arrays with an index, since a slice costs more than a step. ``earned`` has
+the features of what actions earn, where that is not the reward observed: they say how good an
+action is, ``actions`` how much it tells.
 """
 
 from __future__ import annotations
@@ -228,7 +230,7 @@ def two_point(gap, information, u):
 
 
 @kernel
-def v_ids(points, belief, actions, row, draws, step, work):
+def v_ids(points, belief, actions, earned, row, draws, step, work):
     """Variance-based IDS of Russo and Van Roy from M posterior draws.
 
     gap_a = E max_b b' theta - a' E theta and v_a = sum_b p(b) (a' (E[theta | b best] - E theta))^2,
@@ -247,7 +249,7 @@ def v_ids(points, belief, actions, row, draws, step, work):
     highest = 0.0
     for m in range(size):
         posterior_draw(mean, root, normals, at, m * d, sample)
-        k = best_action(actions, row, sample, scores)
+        k = best_action(earned, row, sample, scores)
         highest += scores[k]
         times_best[k] += 1.0
         for i in range(d):
@@ -269,7 +271,7 @@ def v_ids(points, belief, actions, row, draws, step, work):
         value = 0.0
         variance = 0.0
         for i in range(d):
-            value += actions[row, i, k] * centre[i]
+            value += earned[row, i, k] * centre[i]
             for j in range(d):
                 variance += actions[row, i, k] * spread[i, j] * actions[row, j, k]
         gap[k] = max(highest / size - value, 0.0)
@@ -278,17 +280,18 @@ def v_ids(points, belief, actions, row, draws, step, work):
 
 
 @kernel
-def frequentist_ids(choosing, belief, actions, row, u, scores):
+def frequentist_ids(choosing, belief, actions, earned, weighted, row, u, scores):
     """The IDS of Kirschner and Krause: gap = max UCB - LCB, information = ln(1 + |a|^2_{V^-1})."""
     count = actions.shape[2]
     width = confidence_width(choosing, belief)
-    best_action(actions, row, belief.mean, scores)
+    best_action(earned, row, belief.mean, scores)
     gap = np.empty(count)
     information = np.empty(count)
     highest = -math.inf
-    squares = squared_widths(belief.root, actions, row)
+    squares = squared_widths(belief.root, earned, row)
+    told = squared_widths(belief.root, actions, row) if weighted else squares
     for k in range(count):
-        information[k] = math.log1p(squares[k] / belief.variance)
+        information[k] = math.log1p(told[k] / belief.variance)
         reach = width * math.sqrt(squares[k])
         gap[k] = reach - scores[k]
         highest = max(highest, scores[k] + reach)
@@ -300,23 +303,28 @@ def frequentist_ids(choosing, belief, actions, row, u, scores):
 
 
 @kernel
-def choose(choosing, belief, actions, draws, step, work):
-    """The action a policy takes of those on offer at the step; a single set stays on offer."""
-    row = min(step, actions.shape[0] - 1)
+def choose(choosing, belief, actions, earned, draws, step, work):
+    """The action a policy takes of those on offer at the step; a single set stays on offer.
+
+    ``earned`` is without entries where what is earned is the reward.
+    """
+    row, weighted = min(step, actions.shape[0] - 1), earned.shape[0] > 0
+    aims = earned if weighted else actions
     if choosing.scheme == Scheme.THOMPSON:
         posterior_draw(belief.mean, belief.root, draws, step, 0, work.sample)
-        return best_action(actions, row, work.sample, work.scores)
+        return best_action(aims, row, work.sample, work.scores)
     if choosing.scheme == Scheme.GREEDY:
-        return best_action(actions, row, belief.mean, work.scores)
+        return best_action(aims, row, belief.mean, work.scores)
     if choosing.scheme == Scheme.BAYES_UCB:
-        return optimistic(belief, actions, row, choosing.quantiles[step], work.scores)
+        return optimistic(belief, aims, row, choosing.quantiles[step], work.scores)
     if choosing.scheme == Scheme.OFUL:
         width = confidence_width(choosing, belief)
-        return optimistic(belief, actions, row, width, work.scores)
+        return optimistic(belief, aims, row, width, work.scores)
     if choosing.scheme == Scheme.V_IDS:
-        return v_ids(choosing.points, belief, actions, row, draws, step, work)
+        return v_ids(choosing.points, belief, actions, aims, row, draws, step, work)
     if choosing.scheme in (Scheme.KNOWLEDGE_GRADIENT, Scheme.TWO_STEPS):
         best_action(actions, row, belief.mean, work.scores)
         rewarded = choosing.scheme == Scheme.TWO_STEPS
         return look_ahead(belief, actions, row, draws, step, rewarded, work.scores)
-    return frequentist_ids(choosing, belief, actions, row, uniform(draws, step), work.scores)
+    u = uniform(draws, step)
+    return frequentist_ids(choosing, belief, actions, aims, weighted, row, u, work.scores)

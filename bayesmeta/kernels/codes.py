@@ -39,3 +39,4 @@ class Rule(IntEnum):
     UNTIL_EIGENVALUE = 2
     RESCUE = 3
     EACH_ACTION = 4
+    TWO_ENDS = 5

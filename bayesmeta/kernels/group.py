@@ -13,9 +13,10 @@ import math
 from bayesmeta.kernels.jit import inlined, kernel
 from bayesmeta.kernels.lanes import gather, load, spread, square_root, store, where_greater
 
-REGRET, ENERGY, VARIANCE, COUNTS = 0, 1, 2, 3
-"""Sums of regret and squared rewards, the variance of the noise, 1 where a step enters the sums."""
-MEAN = 4
+REGRET, ENERGY, VARIANCE, COUNTS, EARNED = 0, 1, 2, 3, 4
+"""Sums of regret and squared rewards, the variance of the noise, 1 where a step enters the sums;
+what the action taken earns on average, where that is not its reward."""
+MEAN = 5
 """The first slot of the posterior mean; the others follow it."""
 
 
@@ -106,8 +107,25 @@ def fetch(d, group, base, actions, first, count, picked, i):
         store(group, base, action_slot(d) + row, action)
 
 
+@kernel
+def earn(d, group, base, earned, first, count, picked, i, theta):
+    """What the actions picked by agents ``i`` to ``i + 3`` earn on average."""
+    total = spread(0.0)
+    for row in range(d):
+        start = first + row * count
+        feature = gather(
+            earned,
+            start + picked[i],
+            start + picked[i + 1],
+            start + picked[i + 2],
+            start + picked[i + 3],
+        )
+        total = total + spread(theta[row]) * feature
+    store(group, base, EARNED, total)
+
+
 @inlined
-def _take(d, group, base, counting, theta, best, noise):
+def _take(d, group, base, counting, weighted, theta, best, noise):
     mean, action, left, gain = MEAN, action_slot(d), work_slot(d), work_slot(d) + d
     moment, grams, roots = moment_slot(d), gram_slot(d), root_slot(d)
     value = spread(0.0)
@@ -115,6 +133,8 @@ def _take(d, group, base, counting, theta, best, noise):
         value = value + spread(theta[i]) * load(group, base, action + i)
     variance = load(group, base, VARIANCE)
     reward = value + square_root(variance) * spread(noise)
+    if weighted:
+        value = load(group, base, EARNED)
     store(group, base, REGRET, load(group, base, REGRET) + (spread(best) - value))
     store(group, base, ENERGY, load(group, base, ENERGY) + reward * reward)
     if counting:
@@ -154,18 +174,18 @@ def _take(d, group, base, counting, theta, best, noise):
 
 
 @kernel
-def take(d, group, base, counting, theta, best, noise):
+def take(d, group, base, counting, weighted, theta, best, noise):
     """Let every lane take its action: the reward, which enters regret, sums and posterior.
 
     As ``linalg.update_posterior`` and ``play.accumulate`` do one by one; the sums only where some
-    lane is ``counting``.
+    lane is ``counting``. Where ``weighted``, regret is in what ``earn`` has found.
     """
     if d == 2:
-        return _take(2, group, base, counting, theta, best, noise)
+        return _take(2, group, base, counting, weighted, theta, best, noise)
     if d == 3:
-        return _take(3, group, base, counting, theta, best, noise)
+        return _take(3, group, base, counting, weighted, theta, best, noise)
     if d == 4:
-        return _take(4, group, base, counting, theta, best, noise)
+        return _take(4, group, base, counting, weighted, theta, best, noise)
     if d == 5:
-        return _take(5, group, base, counting, theta, best, noise)
-    return _take(d, group, base, counting, theta, best, noise)
+        return _take(5, group, base, counting, weighted, theta, best, noise)
+    return _take(d, group, base, counting, weighted, theta, best, noise)

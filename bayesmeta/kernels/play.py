@@ -19,6 +19,7 @@ from bayesmeta.kernels.group import (
     REGRET,
     VARIANCE,
     action_slot,
+    earn,
     fetch,
     gram_slot,
     moment_slot,
@@ -40,13 +41,14 @@ def explores(plan, step, started, gram, variance, count, square):
 
     The eigenvalue rule explores until the first time lambda_min(V / sigma^2) >= threshold and
     never again; the rescue explores in the last d steps while the gram is singular; each action is
-    taken once in as many steps as there are actions.
+    taken once in as many steps as there are actions. Two ends is the eigenvalue rule, too, with the
+    first and the last action alone.
     """
     if plan.rule == Rule.EACH_ACTION:
         return step < count
     if plan.rule == Rule.FIRST_STEPS:
         return step < plan.tau
-    if plan.rule == Rule.UNTIL_EIGENVALUE:
+    if plan.rule in (Rule.UNTIL_EIGENVALUE, Rule.TWO_ENDS):
         if not started:
             return False
         if step < gram.shape[0]:
@@ -55,6 +57,16 @@ def explores(plan, step, started, gram, variance, count, square):
     if plan.rule == Rule.RESCUE:
         return step >= plan.horizon - gram.shape[0] and not has_full_rank(gram, square)
     return False
+
+
+@kernel
+def explored(rule, draws, row, step, count):
+    """The action that step ``step`` explores; its randomness is row ``row`` of ``draws``."""
+    if rule == Rule.EACH_ACTION:
+        return step
+    if rule == Rule.TWO_ENDS:
+        return 0 if uniform(draws, row) < 0.5 else count - 1
+    return explore(draws, row, count)
 
 
 @kernel
@@ -212,9 +224,9 @@ def _alone(agents, agent, group, base, lane, task, step, started, picked, belief
                 own.randomised,
                 agents.points[agent, : own.points],
             )
-            picked[agent] = choose(choosing, held, task.actions, draws, step, work)
+            picked[agent] = choose(choosing, held, task.actions, task.earned, draws, step, work)
     elif exploring:
-        picked[agent] = step if own.rule == Rule.EACH_ACTION else explore(draws, step, count)
+        picked[agent] = explored(own.rule, draws, step, step, count)
     return started and exploring
 
 
@@ -236,14 +248,15 @@ def play_all(agents, task, traced):
     posteriors; sums and totals are written, and every step where it is to be ``traced``. All agents
     take a step before any takes the next, so that the processor has work while one waits.
     """
-    theta, noise, actions, _, best = task
+    theta, noise, actions, _, best, earned = task
     sets, d, count = actions.shape
     number, horizon = agents.settings.shape[0], noise.shape[0]
     groups, size = (number + WIDTH - 1) // WIDTH, WIDTH * slots(d)
     group = np.empty(groups * size)
     _enter(agents, group)
     lanes, offered, normals = pointer(group), pointer(actions), pointer(agents.normals)
-    truth = pointer(theta)
+    truth, weighted = pointer(theta), earned.shape[0] > 0
+    aims = pointer(earned) if weighted else offered
     belief = Belief(np.empty(d), np.zeros((d, d)), 0.0)
     gram, work = np.empty((d, d)), work_space(d, count)
     picked = np.zeros(groups * WIDTH, dtype=np.int64)
@@ -265,7 +278,7 @@ def play_all(agents, task, traced):
             base, i = g * size, g * WIDTH
             if not (differs[i] and differs[i + 1] and differs[i + 2] and differs[i + 3]):
                 found = thompson(
-                    d, lanes, base, offered, first, count, normals,
+                    d, lanes, base, aims, first, count, normals,
                     at[i], at[i + 1], at[i + 2], at[i + 3],
                 )  # fmt: skip
                 for lane in range(WIDTH):
@@ -282,7 +295,9 @@ def play_all(agents, task, traced):
                 counting |= started[j] or keeps[j]
             if count > 0:
                 fetch(d, lanes, base, offered, first, count, chosen, i)
-            rewards = take(d, lanes, base, counting, truth, best[row], noise[step])
+            if weighted:
+                earn(d, lanes, base, aims, first, count, chosen, i, truth)
+            rewards = take(d, lanes, base, counting, weighted, truth, best[row], noise[step])
             if traced:
                 _trace(agents, i, group, base, picked, step, rewards)
     for i in range(number):

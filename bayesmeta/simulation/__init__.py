@@ -13,5 +13,6 @@ __getattr__, __dir__, __all__ = exports(
         "records": ("read_record", "thin", "write_record"),
         "slopes": ("growth_exponent",),
         "summaries": ("summarise",),
+        "table": ("replay",),
     },
 )

@@ -79,15 +79,17 @@ def play_concurrent(
                 mean, cov, root = task_prior(int(Use.MARGINAL), others, told, np.zeros(d))
                 prior = GaussianPrior.trusted(mean, cov, root.T)
                 m, c = prior.trusted_posterior(gram, moment, family.noise_sd)
-                actions = task.actions[min(step, len(task.actions) - 1)].T
+                row = min(step, len(task.actions) - 1)
+                actions = task.actions[row].T
+                earned = task.earned[row].T if task.earned.size else actions
                 if policy == "thompson":
-                    scores = actions @ GaussianPrior(m, c).sample(own)
+                    scores = earned @ GaussianPrior(m, c).sample(own)
                 else:
-                    squares = np.einsum("ki,ij,kj->k", actions, c, actions).clip(min=0.0)
-                    scores = actions @ m + width * np.sqrt(squares)
-                action = actions[int(np.argmax(scores))]
-                values = actions @ task.theta
-                regret[first + i, step] = values.max() - action @ task.theta
+                    squares = np.einsum("ki,ij,kj->k", earned, c, earned).clip(min=0.0)
+                    scores = earned @ m + width * np.sqrt(squares)
+                k = int(np.argmax(scores))
+                action, values = actions[k], earned @ task.theta
+                regret[first + i, step] = values.max() - values[k]
                 reward = action @ task.theta + family.noise_sd * task.noise[step]
                 gram += np.outer(action, action)
                 moment += action * reward

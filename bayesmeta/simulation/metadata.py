@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bayesmeta.agents.agent import Agent
+from bayesmeta.agents.covariates import Covariates
 from bayesmeta.agents.exploration import no_exploration
-from bayesmeta.agents.learners import Given, Learner
+from bayesmeta.agents.learners import Given, Learner, Likelihood
 from bayesmeta.agents.metadata import Metadata
 from bayesmeta.agents.player import Player
 from bayesmeta.agents.policies import thompson
 from bayesmeta.checks import Array
 from bayesmeta.environment import TaskFamily
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.kernels.draw import best_rewards
 from bayesmeta.streams import ENVIRONMENT, stream
+
+LEARNING = 10
+"""Tasks before what was learned of Sigma is used, as in the roster."""
 
 
 def play_with_metadata(
@@ -40,7 +45,8 @@ def play_with_metadata(
     -------
     dict of str to array, shape (tasks,)
         ``MTTS``; ``MTTS-approx``, which ignores how unsure gamma is; ``OSFA``, one prior for all
-        tasks, N(0, E[Phi S_g Phi'] + Sigma_*); ``oracle``, told gamma.
+        tasks, N(0, E[Phi S_g Phi'] + Sigma_*); ``oracle``, told gamma; ``REML-MTTS``, which learns
+        gamma and Sigma and is told neither; ``REML-TS``, which learns without metadata.
 
     Examples
     --------
@@ -54,25 +60,30 @@ def play_with_metadata(
     designs, rng = learner.designs, stream(random_seed, ENVIRONMENT)
     true = gamma.sample(stream(random_seed, f"{ENVIRONMENT}/gamma"))
     sure = Metadata(designs, GaussianPrior(true, np.zeros(gamma.cov.shape)))
+    spread = np.mean(designs @ gamma.cov @ designs.transpose(0, 2, 1), axis=0)
+    middle, told = (designs @ gamma.mean).mean(axis=0), family.told()
+    far = float(np.linalg.eigvalsh(spread + family.prior.cov)[-1]) + float(middle @ middle)
     centre = TaskFamily(
         GaussianPrior(np.zeros(family.dim), family.prior.cov),
         family.actions,
         family.noise_sd,
         family.horizon,
-        hyper=GaussianPrior(
-            (designs @ gamma.mean).mean(axis=0),
-            np.mean(designs @ gamma.cov @ designs.transpose(0, 2, 1), axis=0),
-        ),
+        replace(told, prior_max=far),  # reaches theta from 0, for rows that know nothing at first
+        hyper=GaussianPrior(middle, spread),
     )
     learners: dict[str, Learner] = {
         "MTTS": learner,
         "MTTS-approx": Metadata(designs, gamma, "mean"),
         "OSFA": Given("hyper", "marginal"),
         "oracle": sure,
+        "REML-MTTS": Covariates(designs),
+        "REML-TS": Likelihood(),
     }
     players = {
         name: Player(
-            Agent(name, thompson(), no_exploration(), one, reference=name),
+            Agent(
+                name, thompson(), no_exploration(), one, name, LEARNING * name.startswith("REML")
+            ),
             centre.setting(len(designs)),
             random_seed=random_seed,
         )
@@ -81,10 +92,7 @@ def play_with_metadata(
     regret = {name: np.empty(len(designs)) for name in players}
     for n, design in enumerate(designs):
         task = centre.draw(rng)
-        theta = task.theta + design @ true
-        best = np.empty(len(task.actions))
-        best_rewards(task.actions, theta, best)
-        task = task._replace(theta=theta, best=best)
+        task = task.of(task.theta + design @ true)
         for name, player in players.items():
             player.start_task()
             regret[name][n] = player.play(task).regret

@@ -49,7 +49,7 @@ def simulation_study(
     tasks, runs = whole("tasks", tasks, least=1), whole("runs", runs, least=1)
     random_seed = whole("random_seed", random_seed)
     of_type("family", family, TaskFamily, "use TaskFamily(prior, actions, noise_sd, horizon)")
-    rows = find_rows(family, agents, tasks)
+    rows, notes = find_rows(family, agents, tasks), family.notes()
 
     def kept(collected: xr.Dataset) -> xr.Dataset:
         settings = {
@@ -62,6 +62,8 @@ def simulation_study(
         described = collected.assign_attrs(settings=json.dumps(settings))
         if family.hyper is not None:
             described = described.assign_attrs(regret=averaged_over(family))
+        if notes:
+            described = described.assign_attrs(notes="; ".join(notes))
         return described if keep is None else keep(described)
 
     cells = grid({"agents": [row.name for row in rows], "tasks": tasks}, run=range(runs))

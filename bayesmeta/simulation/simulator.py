@@ -92,12 +92,12 @@ def _operator_norm(symmetric: Array) -> Array:
 
 def _players(family: TaskFamily, agents: Iterable[Agent], tasks: int, seed: int) -> list[Player]:
     """A player for every row; a row that this family cannot be played with is refused."""
-    agents = list(agents)
+    agents, weighted = list(agents), family.payoffs is not None
     for agent in agents:
         for policy in (agent.policy, agent.warmup_policy or agent.policy):
-            policy.check_actions(family.actions.count)
+            policy.check_actions(family.actions.count, weighted=weighted)
         for rule in (agent.exploration, agent.warmup_exploration or agent.exploration):
-            rule.check_actions(family.actions.count)
+            rule.check_actions(family.actions.count, weighted=weighted)
     return [Player(agent, family.setting(tasks), random_seed=seed) for agent in agents]
 
 

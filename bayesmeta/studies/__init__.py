@@ -20,6 +20,7 @@ MODULES = (
     "rivals",
     "growing",
     "published",
+    "replay",
 )
 """The modules of this folder that have ``STUDIES``."""
 

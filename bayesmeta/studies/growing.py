@@ -1,9 +1,10 @@
 """Table 1, measured: relative regret of every system as N, T and d (or K) grow.
 
-Two families. ``linear`` is the paper's with one mu_*, scaled so that the law of actions stays
+Three families. ``linear`` is the paper's with one mu_*, scaled so that the law of actions stays
 comparable as d grows: Sigma_* = I, |mu_*| = 2, and a radius a = 0.25 sqrt((d + 2) / 7), by which
 the smallest eigenvalue of the covariance of an action, a^2 / (d + 2), is the paper's for every d.
-``arms`` draws mu_* from a hyper-prior for every run: its regret is Bayes regret.
+``arms`` draws mu_* from a hyper-prior for every run: its regret is Bayes regret. ``pricing`` is dynamic pricing at one mu_*, where regret is in what is
+earned.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from bayesmeta.agents.roster import ROSTER, with_references
 from bayesmeta.environment import Bounds, TaskFamily
 from bayesmeta.families import arms_family
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.pricing import pricing_family
 from bayesmeta.runner.study import Study
 from bayesmeta.simulation.records import cumulative
 from bayesmeta.simulation.simulate import averaged_over
@@ -63,6 +65,10 @@ in law is AdaTS, are in the paper's experiment alone."""
 OF = {
     "linear": (*EVERYWHERE, "UKTS", "REML-UCB"),
     "arms": (*EVERYWHERE, "MoM-TS_arms", "MoM-TS_arms_mean"),
+    "pricing": (
+        *("KTS", "KMTS", "UKTS", "Th-MTS_tau", "All-MTS", "REML-TS", "MarginalTS", "MetaTS"),
+        *("AdaTS", "MetaMean", "Meta-DP", "Meta-DP++", "Meta-DP_price", "Meta-DP++_price"),
+    ),
 }
 """The rows of a family. With arms, UKTS, told no more than the bounds, is MarginalTS."""
 TASKS = (10, 20, 50, 100, 200, 500, 1000)
@@ -118,7 +124,24 @@ def arms_scaled(dim: int = 4, horizon: int = 200) -> TaskFamily:
     return replace(family, bounds=bounds)
 
 
-FAMILIES = {"linear": linear_scaled, "arms": arms_scaled}
+def pricing_scaled(dim: int = 4, horizon: int = 200) -> TaskFamily:
+    """Dynamic pricing with one mu_* of d = 2 d' entries, told mu_* ~ N(0, |mu_*|^2 / d I).
+
+    Parameters
+    ----------
+    dim, horizon : int
+        d, an even number, and T.
+
+    Returns
+    -------
+    TaskFamily
+    """
+    family = pricing_family(dim // 2, horizon=horizon)
+    spread = float(family.prior.mean @ family.prior.mean) / dim
+    return replace(family, hyper=GaussianPrior(np.zeros(dim), spread * np.eye(dim)))
+
+
+FAMILIES = {"linear": linear_scaled, "arms": arms_scaled, "pricing": pricing_scaled}
 
 
 def rows_of(family: str, dim: int, tasks: int) -> list[Agent]:
@@ -216,5 +239,8 @@ STUDIES = (
     growth_study("arms", "N", [400], tasks=400, runs=20),
     growth_study("arms", "T", HORIZONS, tasks=100, runs=20),
     growth_study("arms", "d", DIMS, tasks=300, runs=12),
+    growth_study("pricing", "N", [400], tasks=400, runs=6),
+    growth_study("pricing", "T", HORIZONS, tasks=150, runs=6),
+    growth_study("pricing", "d", (2, 4, 6), tasks=300, runs=6),
 )
 """What is recorded in analyses/rivals of growth."""

@@ -16,11 +16,13 @@ from bayesmeta.agents.exploration import each_action_once
 from bayesmeta.agents.hyper import Hyper
 from bayesmeta.agents.learners import Given, Learner
 from bayesmeta.agents.roster import ROSTER, find_agents, with_references
+from bayesmeta.checks import Array
 from bayesmeta.environment import TaskFamily
 from bayesmeta.families import arms_family, linear_family
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.runner.study import Study, grid
 from bayesmeta.simulation.concurrent import play_concurrent
+from bayesmeta.simulation.metadata import play_with_metadata
 from bayesmeta.simulation.simulator import record_run, simulate_run
 from bayesmeta.streams import cell_seed
 from bayesmeta.studies.growing import TASKS, arms_scaled, read_at
@@ -49,6 +51,7 @@ class Setting(NamedTuple):
     runs: int
     block: int = BLOCK
     at_once: int = 0
+    designs: Callable[[int], Array] | None = None
 
 
 def _kveton(arms: int, spread: float, once: bool) -> Setting:
@@ -107,6 +110,18 @@ def _cella(within: float) -> Setting:
     return Setting(lambda seed: family, rows, tasks=50, runs=BLOCK)
 
 
+def _wan() -> Setting:
+    """Wan et al. 2021: 8 arms with 15 features, Phi = [I, X], gamma ~ N(0, I / 15), 200 tasks of 200
+    steps."""
+    family = arms_family(8, 0.0, 0.5, 1.0, 200, mean=np.zeros(8))
+
+    def designs(seed: int) -> Array:
+        own = np.random.default_rng(seed).standard_normal((200, 8, 7))
+        return np.concatenate([np.broadcast_to(np.eye(8), (200, 8, 8)), own], axis=2)
+
+    return Setting(lambda seed: family, [], tasks=200, runs=5, block=5, designs=designs)
+
+
 def settings() -> dict[str, Setting]:
     """All published settings, by name."""
     made = {
@@ -120,6 +135,7 @@ def settings() -> dict[str, Setting]:
         "blocks": _simchowitz(),
         "low variance": _cella(0.3),
         "high variance": _cella(3.0),
+        "metadata": _wan(),
     }
 
 
@@ -144,6 +160,9 @@ def play_published(settings_: dict[str, Any], seed: int) -> xr.Dataset:
 def _regret(here: Setting, seed: int) -> dict[str, Any]:
     """Regret of every task by agent."""
     family = here.family(seed)
+    if here.designs is not None:
+        gamma = GaussianPrior(np.zeros(15), np.eye(15) / 15)
+        return dict(play_with_metadata(family, here.designs(seed), gamma, random_seed=seed))
     if here.at_once:
         asked = {"tasks": here.tasks, "at_once": here.at_once, "random_seed": seed}
         return {

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 
 ARMS = ("MoM-TS_arms", "MoM-TS_arms_mean")
 """Rows that are defined for arms only."""
+PRICES = ("Meta-DP_price", "Meta-DP++_price", "KTS_price")
+"""Rows that are defined for prices only."""
 DRAWS = ("K2RHC", "KKG", "MoM-2RHC", "MoM-KG", "KIDS", "REML-IDS", "MQB-IDS")
 """Rows whose policy draws from the posterior at every step: ten to thirty times as slow, so played
 through fewer tasks."""
-LINEAR = tuple(name for name in RIVALS if name not in (*ARMS, *DRAWS))
+LINEAR = tuple(name for name in RIVALS if name not in (*ARMS, *PRICES, *DRAWS))
 BETTER = ("REML-UCB", "REML-Greedy", "MQB-TS")
 """Our learners with better policies, and Algorithm 2 as printed."""
 

@@ -31,6 +31,7 @@ from bayesmeta.agents.policies import (
     v_ids,
 )
 from bayesmeta.checks import InputError
+from bayesmeta.environment import NOTHING
 from bayesmeta.kernels import choose, points
 from bayesmeta.kernels.codes import Scheme
 from bayesmeta.kernels.tuples import Belief, work_space
@@ -82,7 +83,7 @@ class Posed:
         for row in self.draws(policy):
             work = work_space(self.prior.dim, len(offered))
             chosen = choose.choose(
-                policy.choosing([STEP], self.prior.dim), belief, sets, row[None], 0, work
+                policy.choosing([STEP], self.prior.dim), belief, sets, NOTHING, row[None], 0, work
             )
             found.append(chosen)
         return np.array(found)

@@ -18,6 +18,7 @@ from bayesmeta.agents.exploration import (
     first_steps,
     no_exploration,
     rescue,
+    two_ends,
     until_eigenvalue,
 )
 from bayesmeta.agents.learners import KNOWN
@@ -42,6 +43,7 @@ from bayesmeta.kernels.linalg import (
     update_posterior,
     upper_root,
 )
+from bayesmeta.pricing import pricing_family
 from bayesmeta.streams import stream
 
 POLICIES = {
@@ -56,12 +58,15 @@ POLICIES = {
     "ids-deterministic": frequentist_ids(norm_bound=3.0),
     "ids-randomised": frequentist_ids(norm_bound=3.0, randomised=True),
 }
+AHEAD = {"knowledge-gradient", "two-rhc"}
+"""Policies that are not defined where rewards are not earned."""
 RULES = {
     "none": no_exploration(),
     "first": first_steps(3),
     "eigenvalue": until_eigenvalue(0.4),
     "rescue": rescue(),
     "each": each_action_once(),
+    "ends": two_ends(0.4),
 }
 
 
@@ -111,8 +116,17 @@ def test_kernel_agrees_with_reference(policy: str, rule: str) -> None:
         assert_same(*both(family, POLICIES[policy], RULES[rule], seed))
 
 
+@pytest.mark.parametrize("policy", sorted(set(POLICIES) - AHEAD))
+@pytest.mark.parametrize("rule", ["none", "ends"])
+def test_prices_agree_with_reference(policy: str, rule: str) -> None:
+    """Where an action earns something else than the reward observed."""
+    family = pricing_family(prior_sd=0.5, horizon=40)
+    for seed in range(2):
+        assert_same(*both(family, POLICIES[policy], RULES[rule], seed))
+
+
 @pytest.mark.parametrize("policy", ["thompson", "greedy"])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", sorted(set(RULES) - {"ends"}))
 def test_whole_ball_agrees_with_reference(policy: str, rule: str) -> None:
     """The closed-form argmax over the whole ball, with every exploration rule."""
     rng = np.random.default_rng(5)

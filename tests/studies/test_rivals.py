@@ -8,7 +8,7 @@ import pytest
 import bayesmeta as bm
 from bayesmeta.agents.rivals import RIVALS
 from bayesmeta.simulation.simulator import simulate_run
-from bayesmeta.studies.rivals import ARMS, DRAWS, draws_study, paper_study, told_family
+from bayesmeta.studies.rivals import ARMS, DRAWS, PRICES, draws_study, paper_study, told_family
 
 
 def test_every_rival_plays_the_papers_experiment() -> None:
@@ -16,7 +16,7 @@ def test_every_rival_plays_the_papers_experiment() -> None:
     parts = (paper_study(runs=1, tasks=2), draws_study(runs=1, tasks=2))
     rows = list({row.name: row for part in parts for row in part.shared["agents"]}.values())
     names = {row.name for row in rows}
-    assert set(RIVALS) - set(ARMS) <= names and {*DRAWS, "MQB-TS", "KTS"} <= names
+    assert set(RIVALS) - {*ARMS, *PRICES} <= names and {*DRAWS, "MQB-TS", "KTS"} <= names
     assert {row.reference for row in rows} <= names
     regret = simulate_run(told_family(), rows, tasks=2)["regret"]
     assert regret.shape == (len(rows), 2) and (regret >= 0).all()
