@@ -3,8 +3,8 @@
 Three families. ``linear`` is the paper's with one mu_*, scaled so that the law of actions stays
 comparable as d grows: Sigma_* = I, |mu_*| = 2, and a radius a = 0.25 sqrt((d + 2) / 7), by which
 the smallest eigenvalue of the covariance of an action, a^2 / (d + 2), is the paper's for every d.
-``arms`` draws mu_* from a hyper-prior for every run: its regret is Bayes regret. ``pricing`` is dynamic pricing at one mu_*, where regret is in what is
-earned.
+``arms`` draws mu_* from a hyper-prior for every run: its regret is Bayes regret. ``pricing`` is
+dynamic pricing at one mu_*, where regret is in what is earned.
 """
 
 from __future__ import annotations

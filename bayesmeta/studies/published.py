@@ -111,8 +111,7 @@ def _cella(within: float) -> Setting:
 
 
 def _wan() -> Setting:
-    """Wan et al. 2021: 8 arms with 15 features, Phi = [I, X], gamma ~ N(0, I / 15), 200 tasks of 200
-    steps."""
+    """Wan et al. 2021: 8 arms with 15 features, Phi = [I, X], gamma ~ N(0, I / 15), 200 tasks."""
     family = arms_family(8, 0.0, 0.5, 1.0, 200, mean=np.zeros(8))
 
     def designs(seed: int) -> Array:
