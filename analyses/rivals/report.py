@@ -208,6 +208,16 @@ def values(records: dict[str, xr.Dataset]) -> dict[str, Any]:
         "most": {family: int(records[f"{family}-N"].task[-1]) for family in FAMILIES},
         "regret_of": {family: records[f"{family}-N"].attrs["regret"] for family in FAMILIES},
         "grown": {(row.family, row.grows, row.name): row for row in rows},
+        "slope_of": lambda *where: slope_text(
+            next(
+                (
+                    row._replace(bound=None)
+                    for row in rows
+                    if (row.family, row.grows, row.name) == where
+                ),
+                None,
+            )
+        ),
         "tau": tau_rows(records["linear-T8"]),
         "repeated": r.repeated(records["published"]),
         "played": r.settings_played(records["published"]),
@@ -285,7 +295,9 @@ def main() -> None:
         HERE / "covariance.png": covariances(records["covariance"]),
     }
     write_page(texts(records), pictures)
-    write_block(HERE.parent.parent / "README.md", "rivals", main_block(records))
+    project = HERE.parent.parent / "README.md"
+    if "<!-- rivals -->" in project.read_text():
+        write_block(project, "rivals", main_block(records))
 
 
 if __name__ == "__main__":

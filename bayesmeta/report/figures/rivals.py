@@ -127,7 +127,7 @@ def figure_slopes(panels: Sequence[Slopes]) -> Figure:
 def _exponent(axes: Axes, y: float, found: Interval | None, color: str, marker: str) -> None:
     if found is None:
         return
-    ends = [[found.mean - found.low], [found.high - found.mean]]
+    ends = [[max(0.0, found.mean - found.low)], [max(0.0, found.high - found.mean)]]
     axes.errorbar([found.mean], [y], xerr=ends, color=color, marker=marker, markersize=4.5)
 
 
