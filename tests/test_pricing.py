@@ -164,7 +164,9 @@ def test_in_other_units() -> None:
         far * FAMILY.noise_sd,
         FAMILY.horizon,
     )
-    np.testing.assert_allclose(simulate_run(family, [ROSTER["KTS"]], tasks=5)["regret"], far * found)
+    np.testing.assert_allclose(
+        simulate_run(family, [ROSTER["KTS"]], tasks=5)["regret"], far * found
+    )
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_bad_tables_are_refused() -> None:
     good = {"noise_sd": 1.0, "told": PRIOR}
     for table, features, change, words in (
         (TABLE[:, :5], ACTIONS, {}, "features"),
-        (np.where(TABLE == TABLE.max(), np.nan, TABLE), ACTIONS, {}, "rewards"),
+        (np.where(TABLE.max() == TABLE, np.nan, TABLE), ACTIONS, {}, "rewards"),
         (TABLE[:0], ACTIONS, {}, "at least one task and two actions"),
         (TABLE, ACTIONS[:, :2], {}, "features"),
         (TABLE, ACTIONS, {"horizon": 7}, "horizon 7 is more than the 6 actions"),
