@@ -29,8 +29,8 @@ def test_none_where_relative_regret_is_not_positive() -> None:
 
 
 def test_intervals_cover_as_they_say() -> None:
-    """Null: 40 runs at either of two values, exponent 1/2; a percentile bootstrap of so few holds the
-    truth in 93% at least, 95% less what it is known to lack; a binomial bound."""
+    """Null: 40 runs at either of two values, exponent 1/2; a percentile bootstrap of so few holds
+    the truth in 93% at least, 95% less what it is known to lack; a binomial bound."""
     rng, held, count = RNG(1), 0, 200
     for seed in range(count):
         values = [x**0.5 * rng.normal(1, 0.3, 40) for x in (1, 4)]
