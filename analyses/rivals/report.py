@@ -134,14 +134,17 @@ def slope_text(row: r.Grown | None, what: str = "exponent") -> str:
     return text if row.bound is None else f"{text}, at most {row.bound:g}"
 
 
-def table_1(rows: list[r.Grown], family: str) -> list[list[str]]:
+def table_1(rows: list[r.Grown], family: str, have: set[str]) -> list[list[str]]:
     """System, what it is told, and its exponents in N, T and d."""
+
+    def said(name: str, grows: str) -> str:
+        if f"{family}-{grows}" not in have:
+            return "not recorded yet"
+        return slope_text(here.get((name, grows)))
+
     here = {(row.name, row.grows): row for row in rows if row.family == family}
     names = dict.fromkeys(name for name, _ in here)
-    return [
-        [name, r.told(name), *(slope_text(here.get((name, grows))) for grows in r.AXES)]
-        for name in names
-    ]
+    return [[name, r.told(name), *(said(name, grows) for grows in r.AXES)] for name in names]
 
 
 def relative_rows(record: xr.Dataset) -> list[list[str]]:
@@ -214,7 +217,7 @@ def values(records: dict[str, xr.Dataset]) -> dict[str, Any]:
         "tasks_slow": min(place.tasks for place in places),
         "have": set(records),
         "families": families,
-        "table_1": {family: table_1(rows, family) for family in families},
+        "table_1": {family: table_1(rows, family, set(records)) for family in families},
         "relative": {family: relative_rows(records[f"{family}-N"]) for family in families},
         "most": {family: int(records[f"{family}-N"].task[-1]) for family in families},
         "regret_of": {family: records[f"{family}-N"].attrs["regret"] for family in families},
