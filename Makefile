@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 OUT ?= results/figure1
 
-.PHONY: help setup reproduce test quick lint notebooks bench lock record fuzz soak mutants maxima
+.PHONY: help setup reproduce test browser quick lint notebooks docs bench lock record fuzz soak mutants maxima
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -23,8 +23,17 @@ setup: .venv/installed  ## make .venv with everything in it
 reproduce: setup  ## run the paper's experiment and draw Figure 1 (OUT=folder)
 	.venv/bin/bayesmeta reproduce --out $(OUT)
 
-test: setup lint  ## lint, type check, and all tests, notebooks included
-	$(PYTHON) -m pytest
+test: setup lint browser  ## lint, type check, and all tests, notebooks included
+	$(PYTHON) -m pytest -rs
+
+browser:  ## install Chromium, for the tests of bayesmeta explore, where apt-get may; never fails
+	@for name in chromium chromium-browser google-chrome; do \
+	  if command -v $$name >/dev/null; then exit 0; fi; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  get="apt-get install -y -qq --no-install-recommends chromium"; \
+	  $$get >/dev/null 2>&1 || { apt-get update -qq >/dev/null 2>&1 && $$get >/dev/null 2>&1; }; fi; \
+	command -v chromium >/dev/null || echo "no Chromium, and it cannot be installed here: the page" \
+	  "of bayesmeta explore will not be tested in a browser (its functions and server will be)"
 
 quick: setup lint  ## lint, type check, and the fast tests: about a minute
 	$(PYTHON) -m pytest -m "not slow"
@@ -36,6 +45,9 @@ lint: setup  ## ruff and mypy
 
 notebooks: setup  ## execute the notebooks in place
 	$(PYTHON) notebooks/execute.py
+
+docs: setup  ## build the site in build/site/html, warnings as errors
+	$(PYTHON) docs/site/build.py
 
 bench: setup  ## measure speed as ratios, and record them in benchmarks/
 	$(PYTHON) benchmarks/run.py

@@ -102,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         agents,
         calibrate,
         check,
+        explore,
         fit,
         reproduce,
         sample,
@@ -113,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(prog="bayesmeta", description="Metalearning linear bandits by prior update.")
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    for command in (reproduce, study, fit, sample, calibrate, check, theory, agents):
+    for command in (reproduce, study, fit, sample, calibrate, check, theory, agents, explore):
         command.add(commands)
     return parser
 

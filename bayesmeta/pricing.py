@@ -21,8 +21,8 @@ CUSTOMERS = 10_000
 class Prices:
     """Prices for a customer: action features (x; p x), where demand is <alpha, x> + p <beta, x>.
 
-    A customer's x is (1, u) with u uniform in [-1, 1]^(features - 1), drawn anew at each step; theta
-    is (alpha; beta). An action earns its price times its reward, which is the demand.
+    A customer's x is (1, u) with u uniform in [-1, 1]^(features - 1), drawn anew at each step;
+    theta is (alpha; beta). An action earns its price times its reward, which is the demand.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ class Prices:
         if share < 1e-6:
             return None
         return (
-            f"demand rises with the price for {share:.2g} of customers under this prior, where a "
-            "Gaussian model of demand is wrong"
+            f"demand rises with the price for {100 * share:.2g}% of customers under this prior, "
+            "where a Gaussian model of demand is wrong"
         )
 
 
@@ -151,8 +151,8 @@ def pricing_family(
     --------
     >>> family = bm.pricing_family()
     >>> record = bm.simulate(family, ["Meta-DP_price", "KTS_price"], tasks=3)
-    >>> record.attrs["notes"][:50]
-    'demand rises with the price for 0.018 of customers'
+    >>> record.attrs["notes"][:49]
+    'demand rises with the price for 1.9% of customers'
     """
     offered = Prices(features, lowest, highest, prices)
     d = offered.dim

@@ -15,7 +15,16 @@ sys.path.insert(0, str(Path(__file__).parent))
 from marks import Mark, Results, numbers, ratios
 from matplotlib.ticker import NullFormatter
 
-from bayesmeta.report.figures.style import DPI, End, Look, clean, label_ends, new_figure
+from bayesmeta.report.figures.style import (
+    DPI,
+    End,
+    Look,
+    clean,
+    label_ends,
+    method_look,
+    new_figure,
+    note_below,
+)
 from bayesmeta.report.markdown import write_block
 from bayesmeta.report.page import render
 from bayesmeta.runner.files import write_atomically
@@ -25,9 +34,9 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 LOOKS = {
-    "simulation": Look("simulation", "#0072B2", "-", "o"),
-    "likelihood": Look("REML", "#D55E00", (0, (3, 1)), "s"),
-    "posterior": Look("posterior", "#000000", (0, (5, 1, 1, 1)), "*"),
+    "simulation": Look("simulation", "#009E73", (0, (5, 1, 1, 1)), "s"),
+    "likelihood": method_look("reml"),
+    "posterior": method_look("posterior"),
 }
 AXES = {"tasks": "tasks n", "steps": "steps a task T", "features": "features d"}
 
@@ -54,6 +63,9 @@ def figure_growth(results: Results) -> Figure:
     for axes in panels:
         axes.xaxis.set_minor_formatter(NullFormatter())
     panels[0].set_ylabel("seconds")
+    note_below(
+        figure, "log scales; beside a name: its exponent, the slope of the line by least squares"
+    )
     return figure
 
 

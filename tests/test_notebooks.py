@@ -18,6 +18,9 @@ FOLDER = Path(__file__).parent.parent / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+
 def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
     return [out for cell in notebook.cells for out in cell.get("outputs", [])]
 
@@ -62,12 +65,19 @@ def test_notebook_executes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for notebook in (stored, fresh)
     ]
     assert said[0]
-    assert said[0] == said[1]  # the numbers readers see are those of today
+    texts = ["\n".join(one) for one in said]
+    words = [NUMBER.sub("#", text) for text in texts]
+    assert words[0] == words[1]
+    # the numbers readers see are those of today; another processor's draws have other last digits
+    for old, new in zip(*(NUMBER.findall(text) for text in texts), strict=True):
+        last_digit = 10.0 ** -len(old.partition(".")[2])
+        assert float(new) == pytest.approx(float(old), rel=0.05, abs=1.01 * last_digit)
     sys.modules.pop("execute")
 
 
-TAUGHT = [path for path in NOTEBOOKS if path.name[:2] in ("05", "06")]
-"""Those that hold to the rules of a course."""
+LONG = ("03", "04")
+"""Those that do not yet hold to the rules of a course; all others do."""
+TAUGHT = [path for path in NOTEBOOKS if not path.name.startswith(LONG)]
 
 
 @pytest.mark.parametrize("path", TAUGHT, ids=lambda path: path.stem)

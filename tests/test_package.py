@@ -102,7 +102,7 @@ ORDER = (
     ("checks", "columns", "streams", "display", "lazy", "data", "units"),
     ("kernels",),
     ("gaussian", "statistics", "sums", "actions", "chi2", "densities", "longformat", "residuals"),
-    ("theory", "environment", "families", "tables"),
+    ("theory", "environment", "families", "pricing", "tables"),
     ("runner",),
     ("estimators",),
     ("posterior",),
@@ -113,7 +113,8 @@ ORDER = (
     ("calibration",),
     ("claims", "studies"),
     ("report",),
-    ("commands", "cli"),
+    ("teach",),
+    ("commands", "cli", "__main__"),
 )
 """The parts of the package in the order of the design: each may import what stands before it,
 and its own."""
@@ -172,8 +173,8 @@ def test_only_the_command_line_imports_studies() -> None:
 
 
 def test_nothing_imports_the_command_line() -> None:
-    """It is the end of the line."""
-    assert importers("bayesmeta.cli") == set()
+    """It is the end of the line, but for ``python -m bayesmeta``."""
+    assert importers("bayesmeta.cli") == {"bayesmeta.__main__"}
     commands = {m for m in importers("bayesmeta.commands") if "commands" not in m}
     assert commands == {"bayesmeta.cli"}
 

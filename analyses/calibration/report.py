@@ -6,23 +6,37 @@ python analyses/calibration/report.py
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import xarray as xr
 
 from bayesmeta.calibration.verdict import LACKING, SLACK
+from bayesmeta.environment import paper_family
 from bayesmeta.report.figures.comparison import (
     CHANCE,
+    EDGE,
     TITLES,
     figure_by_tasks,
     figure_pit,
     figure_rows,
 )
+from bayesmeta.report.figures.style import Look, method_look
 from bayesmeta.report.page import made_from, render, write_page
 from bayesmeta.simulation.records import read_record
 from bayesmeta.simulation.summaries import Interval
-from bayesmeta.studies.lab import CLOSED, KINDS, LEARNER, RANDOM, REPLICATIONS, STUDIES
+from bayesmeta.studies.lab import (
+    CLOSED,
+    FEWER,
+    KINDS,
+    LEARNER,
+    RANDOM,
+    REPLICATIONS,
+    STUDIES,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 HERE = Path(__file__).parent
 LEVEL = 0.95
@@ -33,14 +47,29 @@ SHOWN = ("moment", "widened, theory", "reml", "posterior")
 FEW, DIM = 50, 2
 """Tasks and dimension of the table."""
 LAST = 1000
-"""Tasks at which data of a learner are compared with random ones."""
+"""Tasks at which ways of data are compared."""
+EARLY = 20
+"""Tasks at which correlations under the default prior, and forecasts, are looked at."""
+INTERVALS = {
+    "wald": ("o", "Wald"),
+    "wald-natural": ("s", "Wald, natural scale"),
+    "profile": ("^", "profile"),
+    "bootstrap": ("D", "bootstrap"),
+    "radii": ("v", "radii"),
+    "central": ("*", "central"),
+    "hdi": ("P", "highest density"),
+}
+"""Kinds of intervals -> marker and name."""
+OPTIONAL = "lab-intervals"
+"""The study without which the page is written, too."""
 
 Records = dict[str, xr.Dataset]
 
 
 def read() -> Records:
-    """All records, by the names of their studies."""
-    return {study.name: read_record(HERE.parent / study.record) for study in STUDIES}
+    """All records there are, by the names of their studies."""
+    there = [study for study in STUDIES if (HERE.parent / study.record).exists()]
+    return {study.name: read_record(HERE.parent / study.record) for study in there}
 
 
 def named(record: xr.Dataset) -> xr.Dataset:
@@ -94,6 +123,10 @@ def values(records: Records) -> dict[str, Any]:
         "learner_posterior": share(
             chosen["posterior"].sel(kind="mu", tasks=int(chosen["posterior"].tasks.max()))
         ),
+        "learner_tasks": int(chosen["posterior"].tasks.max()),
+        "early": share(random["posterior"].sel(dim=DIM, level=LEVEL, kind="corr", tasks=EARLY)),
+        "early_tasks": EARLY,
+        "truth": float(paper_family(dim=DIM).prior.cov[0, 1]),
         "two": share(random["posterior"].sel(dim=DIM, level=LEVEL, kind="mu", tasks=2)),
         "worst": worst(wrong, "reml"),
         "level": 100 * LEVEL,
@@ -102,7 +135,16 @@ def values(records: Records) -> dict[str, Any]:
         "last": LAST,
         "slack": 100 * SLACK,
         "replications": REPLICATIONS,
+        "fewer": FEWER,
+        "intervals": OPTIONAL in records,
     }
+
+
+def look_of(judge: str) -> Look:
+    """Of ``reml, profile``: the colour of the method, the marker of the kind of interval."""
+    method, kind = judge.split(", ")
+    marker, said = INTERVALS[kind]
+    return method_look(method)._replace(marker=marker, label=f"{method}, {said}")
 
 
 def worst(wrong: xr.Dataset, name: str) -> dict[str, Any]:
@@ -120,9 +162,9 @@ def worst(wrong: xr.Dataset, name: str) -> dict[str, Any]:
 def figures(records: Records) -> dict[str, Any]:
     """The pictures, by name."""
     random = lines(records, RANDOM)
-    note = f"{RANDOM} a task; bars: {CHANCE:g} Monte-Carlo errors; grey: the level promised"
-    drawn = named(records["lab-posterior"]).sel(data=RANDOM, dim=DIM, tasks=20)
-    closed = named(records["lab"]).sel(data=RANDOM, dim=DIM, tasks=20)
+    bars = f"{RANDOM} a task; bars: {CHANCE:g} Monte-Carlo errors"
+    drawn = named(records["lab-posterior"]).sel(data=RANDOM, dim=DIM, tasks=EARLY)
+    closed = named(records["lab"]).sel(data=RANDOM, dim=DIM, tasks=EARLY)
     pits = {name: closed.pit.sel(estimator=name) for name in ("moment-clipped", "reml")}
     pits["posterior"] = drawn.pit.sel(estimator="posterior")
     counts = dict.fromkeys(pits, REPLICATIONS["lab"]) | {"posterior": REPLICATIONS["lab-posterior"]}
@@ -130,24 +172,54 @@ def figures(records: Records) -> dict[str, Any]:
     ways = table.data.values.tolist()
     wrong = named(records["lab-wrong"]).sel(dim=DIM, tasks=100)
     kinds = ("mu", "sd", "next")
-    names = [NAMES.get(one, one) for one in CLOSED]
-    return {
-        "coverage": figure_by_tasks(random, "coverage", kinds, LEVEL, note),
-        "width": figure_by_tasks(random, "width", kinds, LEVEL, note.rsplit(";", 1)[0]),
-        "next": figure_pit(
-            pits, counts, "20 tasks; grey: where bars of a right forecast stay, 19 of 20 times"
+    looks = {name: method_look(name) for name in (NAMES.get(one, one) for one in CLOSED)}
+    found = {
+        "coverage": figure_by_tasks(
+            random,
+            "coverage",
+            ("mu", "sd", "corr", "next"),
+            LEVEL,
+            f"{bars}; grey: the level promised; {EDGE}",
         ),
-        "data": figure_rows(table, ways, "data", names, kinds, LEVEL, f"{LAST:,} tasks, d = {DIM}"),
+        "width": figure_by_tasks(random, "width", kinds, LEVEL, f"{bars}; {EDGE.split('; ')[1]}"),
+        "next": figure_pit(
+            pits,
+            counts,
+            f"{EARLY} tasks; grey: where bars of a right forecast stay, 19 of 20 times",
+        ),
+        "data": figure_rows(
+            table, ways, "data", looks, kinds, LEVEL, f"{LAST:,} tasks, d = {DIM}; {EDGE}"
+        ),
         "wrong": figure_rows(
             wrong,
             wrong.wrong.values.tolist(),
             "wrong",
-            [*names, "posterior"],
+            looks | {"posterior": method_look("posterior")},
             kinds,
             LEVEL,
-            f"100 tasks of {RANDOM}, d = {DIM}",
+            f"100 tasks of {RANDOM}, d = {DIM}; {EDGE}",
         ),
     }
+    if OPTIONAL in records:
+        found["intervals"] = of_intervals(records)
+    return found
+
+
+def of_intervals(records: Records) -> Figure:
+    """Every kind of interval, those of the posterior beside those of moments and REML."""
+    by_fits = records[OPTIONAL].sel(level=LEVEL)
+    drawn = records["lab-posterior"].sel(data=RANDOM, level=LEVEL)
+    settings = [(2, tasks) for tasks in by_fits.tasks.values.tolist()] + [(5, FEW)]
+    rows = [f"d = {dim}, {tasks} tasks" for dim, tasks in settings]
+    parts = [
+        xr.concat([one.sel(dim=dim, tasks=tasks, drop=True) for dim, tasks in settings], "row")
+        for one in (by_fits, drawn)
+    ]
+    wanted = ["coverage", "coverage_error", "available"]
+    table = xr.concat([part[wanted] for part in parts], "estimator").assign_coords(row=rows)
+    table = table.expand_dims(level=[LEVEL])
+    looks = {str(name): look_of(str(name)) for name in table.estimator.values}
+    return figure_rows(table, rows, "row", looks, ("mu", "sd", "corr", "cov"), LEVEL, EDGE)
 
 
 def all_numbers(records: Records) -> str:
@@ -175,7 +247,11 @@ def texts(records: Records) -> dict[Path, str]:
 
 
 def main() -> None:
-    missing = [study.name for study in STUDIES if not (HERE.parent / study.record).exists()]
+    missing = [
+        study.name
+        for study in STUDIES
+        if study.name != OPTIONAL and not (HERE.parent / study.record).exists()
+    ]
     if missing:
         print(f"no page yet, not recorded: {', '.join(missing)} (python analyses/record.py lab)")
         return

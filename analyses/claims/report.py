@@ -15,14 +15,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bayesmeta.claims.detecting import several_dimensions
+from bayesmeta.claims.detecting import (
+    never_with_the_true_prior,
+    one_dimension,
+    several_dimensions,
+)
 from bayesmeta.claims.experiment import section_6
 from bayesmeta.claims.faults import FAULTS, USES
 from bayesmeta.claims.run import BUDGET, POINTS, Teeth, accepted, as_json, check_claims
-from bayesmeta.claims.verdict import PROVED, Level
+from bayesmeta.claims.verdict import PROVED, Level, Point
 from bayesmeta.environment import paper_family
 from bayesmeta.report.figures.claims import figure_teeth
-from bayesmeta.report.figures.faults import figure_graph
+from bayesmeta.report.figures.faults import CIRCLED, figure_graph
 from bayesmeta.report.figures.needed import figure_needed
 from bayesmeta.report.markdown import write_block
 from bayesmeta.report.page import render, write_page
@@ -195,10 +199,22 @@ def at_ratio(ratio: float) -> Regime:
     )
 
 
-def apart() -> str:
-    """The teeth of Theorem 1's check in two dimensions, at the points of a quick one."""
-    points = several_dimensions(Level(True, 0, BUDGET / POINTS))
-    return accepted(Teeth(1.0, max(1 / point.loose for point in points if point.loose)))
+def apart() -> dict[str, str]:
+    """The teeth of Theorem 1's check, part by part, at the points of a quick one."""
+    level = Level(True, 0, BUDGET / POINTS)
+    bad = never_with_the_true_prior(level)
+
+    def said(points: Sequence[Point], printed: float = 1.0) -> str:
+        return accepted(
+            Teeth(printed, printed * max(1 / (one.loose or math.inf) for one in points))
+        )
+
+    return {
+        "bad events": said([one for one in bad if one.where["d"] == 1], 22),
+        "bad events, d = 2": said([one for one in bad if one.where["d"] == 2], 22),
+        "k_1": said(one_dimension(level)),
+        "k_1, d = 2": said(several_dimensions(level)),
+    }
 
 
 def longer_experiment() -> Regime:
@@ -215,6 +231,7 @@ def experiment() -> dict[str, float]:
     told = (d, regime.noise_sd, bounds.action_min, bounds.prior_max)
     return {
         **required(regime),
+        "prior_max": bounds.prior_max,
         "ratio": bounds.prior_min * bounds.radius**2 / regime.noise_sd**2,
         "widening": c.covariance_radius(*told, n, eta),
         "sharper": sharper.estimation_radii(regime, c.tau_of(regime), n)[1],
@@ -237,6 +254,7 @@ def values(rows: Sequence[Row]) -> dict[str, Any]:
         "by_id": {row["id"]: row for row in rows},
         "proved": PROVED,
         "faults": FAULTS,
+        "numbers": CIRCLED,
         "points": sum(row["points"] for row in rows),
         "budget": BUDGET,
         "a_point": BUDGET / POINTS,
@@ -253,7 +271,7 @@ def values(rows: Sequence[Row]) -> dict[str, Any]:
         "sides": sides,
         "parameters": parameters,
         "steps": STEPS,
-        "two_dimensions": apart(),
+        "apart": apart(),
         "figure_1": len(section_6()["total"]["KTS"]),
         "changes": sharper.steps_to_sharp(longer_experiment()),
         "command": "python analyses/claims/report.py",

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.report.figures.style import BLUE, INK, LABEL, ORANGE, SMALL, clean, new_figure
+from bayesmeta.report.figures.style import BLUE, ORANGE, SMALL, TITLE, clean, new_figure
 from bayesmeta.report.markdown import write_block
 from bayesmeta.report.page import render, write_page
 
@@ -71,42 +71,29 @@ def figure_hardening(records: dict[str, Any]) -> Figure:
     figure = new_figure(12, 6.4)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.3))
     _bars(left, records["mutants"]["by_target"], FATES)
-    clean(left, "What became of changed code", grid="x")
+    clean(left, grid="x")
+    left.set_title("What became of changed code", fontsize=TITLE, pad=26)
     left.set_xlabel("mutants")
     _bars(right, records["fuzz"]["properties"], ENDS)
-    clean(right, "What became of random inputs", grid="x")
+    clean(right, grid="x")
+    right.set_title("What became of random inputs", fontsize=TITLE, pad=26)
     right.set_xlabel("cases")
     return figure
 
 
 def _bars(axes: Axes, rows: dict[str, dict[str, int]], parts: dict[str, Any]) -> None:
-    """A bar a row, of its parts, with the name of each part at the bar where it is longest."""
+    """A bar a row, of its parts, with their names above: bars are too short to carry them."""
     names = list(rows)
     start = [0] * len(names)
-    totals = [[rows[name][part] for part in parts] for name in names]
     for part, (label, color, hatch) in parts.items():
         lengths = [rows[name][part] for name in names]
-        axes.barh(names, lengths, left=start, color=color, hatch=hatch, edgecolor="white")
-        most = max(range(len(names)), key=lengths.__getitem__)
-        if lengths[most]:
-            boxed = color != BLUE or lengths[most] < 0.2 * max(map(sum, totals))  # too narrow
-            _name_part(axes, label, most, start[most] + lengths[most] / 2, boxed)
+        look = {"color": color, "hatch": hatch, "edgecolor": "white"}
+        axes.barh(names, lengths, left=start, label=label, **look)
         start = [a + b for a, b in zip(start, lengths, strict=True)]
     axes.set_yticks(range(len(names)), [name.replace("_", " ") for name in names], fontsize=SMALL)
     axes.invert_yaxis()
-
-
-def _name_part(axes: Axes, label: str, row: int, middle: float, boxed: bool) -> None:
-    axes.text(
-        middle,
-        row,
-        label,
-        ha="center",
-        va="center",
-        fontsize=LABEL - 1,
-        color=INK if boxed else "white",
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1} if boxed else None,
-    )
+    look = {"frameon": False, "fontsize": SMALL + 0.5, "handlelength": 1.4, "columnspacing": 0.9}
+    axes.legend(loc="lower center", bbox_to_anchor=(0.45, 1), ncols=len(parts), **look)
 
 
 def main() -> None:

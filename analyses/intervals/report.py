@@ -49,6 +49,12 @@ def mean_coverage(record: xr.Dataset, method: str, n: int) -> Interval:
     return percent(float((here.covered / here.available).mean()), float(here.available.min()))
 
 
+def predicted(record: xr.Dataset, uncertainty: str, n: int) -> Interval:
+    """Coverage of the mean reward of a new task."""
+    here = record.sel(uncertainty=uncertainty, n=n)
+    return percent(float(here.predicted / here.predictions), float(here.predictions))
+
+
 def singular_rows(record: xr.Dataset) -> list[list[str]]:
     """A row for every kind of interval of tasks: coverage, and how far off the farthest is."""
     rows = []
@@ -84,7 +90,7 @@ def values(record: xr.Dataset, without: xr.Dataset) -> dict[str, Any]:
         "made_from": made_from([record, without]),
         "sizes": sizes,
         **{m: {n: mean_coverage(record, m, n) for n in sizes} for m in METHODS},
-        "predicted": {n: percent(float(record.predicted.sel(n=n)) / RUNS, RUNS) for n in sizes},
+        "predicted": {one: {n: predicted(record, one, n) for n in sizes} for one in UNCERTAINTY},
         "lowest": {
             "share": float(least),
             "name": str(least.quantity.values),
@@ -123,9 +129,13 @@ def all_numbers(record: xr.Dataset) -> str:
         for quantity in record.quantity.values.tolist()
     ]
     rows += [
-        [n, "prediction", "a new task"]
-        + [float(record[name].sel(n=n)) for name in ("predicted", "runs", "predicted_width")]
+        [n, f"prediction ({one})", "a new task"]
+        + [
+            float(record[name].sel(n=n, uncertainty=one))
+            for name in ("predicted", "predictions", "predicted_width")
+        ]
         for n in record.n.values.tolist()
+        for one in UNCERTAINTY
     ]
     return csv_text(["tasks", "interval", "quantity", *names], rows)
 

@@ -66,7 +66,7 @@ def play(
             actions = task.actions[min(t, len(task.actions) - 1)].T
             earned = task.earned[min(t, len(task.actions) - 1)].T if task.earned.size else actions
             if exploring:
-                k = explored(plan, t, uniform, len(actions))
+                k = to_explore(plan, t, uniform, len(actions))
             else:
                 k = choose(policy, t, mean, cov, actions, draws[t], uniform, noise_sd, earned)
             action = actions[k]
@@ -99,7 +99,7 @@ def explores(
     return False
 
 
-def explored(plan: Plan, t: int, uniform: float, count: int) -> int:
+def to_explore(plan: Plan, t: int, uniform: float, count: int) -> int:
     """The action that step t explores."""
     if plan.rule == Rule.EACH_ACTION:
         return t

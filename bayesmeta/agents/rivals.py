@@ -104,8 +104,8 @@ def _hierarchical() -> list[Rival]:
 
 
 OPENING = 10.0
-"""Where the opening with two prices ends, as lambda_min(V / sigma^2): about ten customers in
-``pricing_family``, whose least squares then are about as unsure as its prior."""
+"""Where the opening with two prices ends, as lambda_min(V / sigma^2): least squares then have a
+standard deviation of 0.32 at most, where ``pricing_family`` has a prior of 0.2."""
 
 
 def _pricing() -> list[Rival]:

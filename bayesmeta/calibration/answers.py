@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +70,8 @@ class Answer(NamedTuple):
     """intervals of a user's function"""
     draws: Array | None = None
     """of all quantities, where they come from a posterior"""
+    divergent: float = np.nan
+    """share of them that diverged"""
 
 
 class Asked(NamedTuple):
@@ -101,6 +104,8 @@ def checked_estimators(given: object) -> dict[str, Estimator]:
             named[name] = one
     if not named:
         raise InputError("there are no estimators; name at least one, such as 'reml'")
+    if not all(name.strip() for name in named):
+        raise InputError("an estimator has no name; give a dict of names and estimators")
     for one in named.values():
         if isinstance(one, str):
             match = WIDENED.fullmatch(one)
@@ -137,7 +142,8 @@ def answer_of(estimator: Estimator, asked: Asked) -> Answer:
         estimate = _by_name(estimator, asked)
         return _of_estimate(estimate, asked, {"reml": True, "ml": False}.get(estimator))
     assert not isinstance(estimator, PRIORS)
-    return _of_users(estimator(asked.data.stats, asked.told), asked)
+    # of its own: what it does to it is not seen by the estimators after it
+    return _of_users(estimator(deepcopy(asked.data.stats), asked.told), asked)
 
 
 def _by_name(name: str, asked: Asked) -> PriorEstimate:
@@ -244,4 +250,5 @@ def _by_posterior(prior: Prior | None, asked: Asked) -> Answer:
         all_draws.std(axis=0, ddof=1),
         Forecast(draws["mu"][:, vary], draws["Sigma"]),
         draws=all_draws,
+        divergent=found.divergent / DRAWS,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,14 +68,23 @@ def replicate(settings: dict[str, Any], seed: int, lab: Lab) -> xr.Dataset:
 
     every = [_asked(world, lab, settings["tasks"], seed) for world in lab.scenarios.worlds]
     quantities = every[0].quantities
-    coords = {
+    coords: dict[str, Any] = lab.scenarios.axes | {
         "estimator": list(lab.judges),
         "quantity": quantities.names,
         "level": list(lab.levels),
         "varying": [quantities.labels[i] for i in quantities.vary],
     }
     found = lab.scenarios.stacked([_compared(asked, lab) for asked in every])
-    return xr.Dataset(found, coords=lab.scenarios.axes | coords)
+    made = _coordinates(tuple((name, tuple(labels)) for name, labels in coords.items()))
+    return xr.Dataset(found, coords=made)
+
+
+@lru_cache(maxsize=4)
+def _coordinates(named: tuple[tuple[str, tuple[Any, ...]], ...]) -> Any:
+    """Made once: it takes longer than the rest of a Dataset."""
+    import xarray as xr
+
+    return xr.Dataset(coords={name: list(labels) for name, labels in named}).coords
 
 
 def _compared(asked: Asked, lab: Lab) -> Variables:
@@ -155,6 +165,7 @@ def _judged(answer: Answer | str, asked: Asked, levels: Array) -> dict[str, Any]
         "not_positive_definite": float(lowest < -SINGULAR),
         "singular": float(abs(lowest) <= SINGULAR),
         "failed": 0.0,
+        "divergent": answer.divergent,
     }
     if answer.draws is not None:
         truth = asked.data.prior
@@ -218,6 +229,7 @@ def _nothing(asked: Asked, levels: Array) -> dict[str, Any]:
         "not_positive_definite": nan,
         "singular": nan,
         "failed": 1.0,
+        "divergent": nan,
         "problem": "",
         "inside": np.full(len(levels), nan),
         "next_width": np.full(len(levels), nan),

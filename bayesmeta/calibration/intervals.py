@@ -30,6 +30,8 @@ def checked_kinds(given: str | Iterable[str] | None) -> tuple[str, ...] | None:
     if given is None:
         return None
     names = [given] if isinstance(given, str) else list(given)
+    if not names:
+        raise InputError("intervals is empty; name at least one, such as 'wald'")
     return tuple(dict.fromkeys(one_of("intervals", name, KINDS) for name in names))
 
 
@@ -97,10 +99,7 @@ def ends(kind: str, answer: Answer, asked: Asked, method: Any, levels: Array) ->
     elif kind == "wald-natural":
         pairs = [_natural(answer, float(level)) for level in levels]
     else:
-        pairs = [
-            wald.interval(answer.values, answer.errors, asked.quantities, float(level))
-            for level in levels
-        ]
+        return np.array(wald.interval(answer.values, answer.errors, asked.quantities, levels))
     return np.array(pairs).transpose(1, 0, 2)
 
 

@@ -118,7 +118,8 @@ def calibrate(
         claims), ``low`` and ``high`` of every quantity, beside its ``truth``; ``mean_error`` and
         ``cov_error``, the norm of mu's error and the operator norm of Sigma's, and with radii
         ``mean_radius`` and ``cov_radius``; ``dominates``, whether Sigma is at least the true one;
-        ``not_positive_definite``, ``singular`` and ``failed``; and of the next task's theta
+        ``not_positive_definite``, ``singular`` and ``failed``; ``divergent``, the share of a
+        posterior's draws that diverged; and of the next task's theta
         ``inside``, the share of 20 of them in the forecast's ellipsoids, ``next_width``, ``pit``,
         ``pit_distance``, ``log_score`` and ``energy_score``. The forecast is N(mean, Sigma), with
         the covariance of the mean added where the estimate states it (as moments, likelihood and
@@ -194,10 +195,16 @@ def _described(data: xr.Dataset, lab: Lab) -> xr.Dataset:
 def _numbers(tasks: int | Iterable[int] | None, where: object) -> list[int]:
     if tasks is None:
         tasks = len(where) if isinstance(where, TaskStatistics) else TASKS
-    several = list(tasks) if isinstance(tasks, Iterable) else [tasks]
+    several = _several(tasks)
     if not several:
         raise InputError("tasks is empty; give a number of tasks, or several")
     return [whole("tasks", one, least=2) for one in several]
+
+
+def _several(given: object) -> list[Any]:
+    """What is given, as a list; a text is one thing."""
+    one = isinstance(given, str) or not isinstance(given, Iterable)
+    return [given] if one else list(given)  # type: ignore[call-overload]
 
 
 def _regret(regret: bool | int, where: object) -> int:
@@ -210,7 +217,7 @@ def _regret(regret: bool | int, where: object) -> int:
 
 
 def _levels(levels: float | Iterable[float]) -> tuple[float, ...]:
-    several = list(levels) if isinstance(levels, Iterable) else [levels]
+    several = _several(levels)
     if not several:
         raise InputError("levels is empty; give at least one, such as 0.95")
     return tuple(sorted({checked_level(level) for level in several}))

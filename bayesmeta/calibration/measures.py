@@ -21,7 +21,7 @@ OVER = "replication"
 SURE = 0.95
 """Probability of the exact binomial intervals of coverages."""
 SHARES = ("failed", "not_positive_definite", "singular", "dominates")
-MEANS = ("mean_error", "cov_error", "log_score", "energy_score", "next_width")
+MEANS = ("mean_error", "cov_error", "log_score", "energy_score", "next_width", "divergent")
 ASKED = ("relative_regret", "known_regret", "mean_radius", "cov_radius")
 """Means of what there is only where it was asked for."""
 
@@ -61,6 +61,8 @@ def measures(lab: xr.Dataset) -> xr.Dataset:
             where ``regret`` was asked for
         failed, not_positive_definite, singular, dominates
             shares: of all replications, and of those with an estimate
+        divergent
+            the share of a posterior's draws that diverged
         replications
             how many had an estimate, of ``drawn``
 

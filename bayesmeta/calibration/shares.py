@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -12,13 +12,24 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+def holds(low: Any, high: Any, truth: Any) -> Any:
+    """Whether intervals hold the truth, ends included; not where an end is NaN. Of arrays of NumPy
+    or xarray."""
+    return (low <= truth) & (truth <= high)
+
+
+def held(low: xr.DataArray, high: xr.DataArray, truth: xr.DataArray) -> xr.DataArray:
+    """1 where an interval holds the truth, 0 where it does not, NaN where an end is NaN."""
+    there = low.notnull() & high.notnull()
+    return cast("xr.DataArray", holds(low, high, truth).astype(float).where(there))
+
+
 def counted(
     low: xr.DataArray, high: xr.DataArray, truth: xr.DataArray, over: str
 ) -> tuple[xr.DataArray, xr.DataArray]:
-    """How many intervals hold the truth, and how many there are, over a dimension; an end that is
-    NaN makes none."""
-    there = low.notnull() & high.notnull()
-    return (there & (low <= truth) & (truth <= high)).sum(over), there.sum(over)
+    """How many intervals hold the truth, and how many there are, over a dimension."""
+    inside = held(low, high, truth)
+    return inside.sum(over), inside.notnull().sum(over)
 
 
 def exact_interval(count: Array, of: Array, sure: float) -> tuple[Array, Array]:

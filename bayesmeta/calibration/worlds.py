@@ -12,7 +12,7 @@ from bayesmeta.agents.exploration import Exploration, first_steps
 from bayesmeta.agents.roster import ROSTER, find_agents
 from bayesmeta.calibration.steps import chosen, explored_at_once, explored_only, padded, sums_of
 from bayesmeta.calibration.wrong import RIGHT, Wrong, WrongFamily, thetas, unequal
-from bayesmeta.checks import Array, InputError, of_type, real
+from bayesmeta.checks import Advice, Array, InputError, of_type, real
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.fit import fit_prior
@@ -208,8 +208,11 @@ def _redrawn(stats: TaskStatistics, truth: object, noise_sd: float | str | None)
     fitted = fit_prior(stats, told, "reml")
     if fitted.status in UNSETTLED or fitted.noise_sd is None:
         raise InputError(
-            f"no data can be drawn like these: {fitted.status.advice}; or give truth, a "
-            "PriorEstimate with its noise_sd"
+            Advice(
+                f"no data can be drawn like these: {fitted.status.advice.template} (in Python, a "
+                "PriorEstimate with its noise can be given as the truth)",
+                **fitted.status.advice.values,
+            )
         )
     prior = _checked_truth(fitted.prior if truth is None else truth, stats.dim)
     drawn = told is None and not isinstance(prior, GaussianPrior)

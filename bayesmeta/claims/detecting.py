@@ -1,19 +1,21 @@
-"""One step after exploration, for a policy made to detect a covariance that is too wide.
+"""One task with a policy made to detect a covariance that is too wide.
 
 Where the smallest eigenvalue of its posterior precision is at most a level, it plays -a e_1, else
-a e_1; mu_* = m e_1 is so large that the second is best. A wider prior lowers the precision, so the
-learner errs more often. In one dimension all is known exactly, in more V is drawn.
+a e_1; mu_* = m e_1 is so large that the second is best. Either action adds the same to V, so the
+policy can take off what was played since exploration, and errs in all steps or in none. A wider
+prior lowers the precision, so the learner errs more often. In one dimension all is known exactly,
+in more V is drawn.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import fresnel
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
 from bayesmeta.checks import Array
 from bayesmeta.claims.one_dimension import Off, deviations, small_gram
@@ -33,8 +35,20 @@ def _extreme(d: int, horizon: int, delta: float) -> float:
     return 2 * d * float(norm.sf(math.sqrt(2 * math.log(d * d * horizon / delta))))
 
 
-def _regime(d: int, tau: int) -> Regime:
-    return isotropic(dim=d, horizon=tau + 1, tasks=2, noise_sd=1.0, prior=LOW, mean_norm=MEAN)
+def _regime(d: int, horizon: int, action_min: float | None = None) -> Regime:
+    told = {"noise_sd": 1.0, "prior": LOW, "mean_norm": MEAN, "action_min": action_min}
+    return isotropic(dim=d, horizon=horizon, tasks=2, **told)
+
+
+def _least_delta(d: int, horizon: int, fails: float) -> float:
+    """The smallest delta with P(E fails) <= 9 delta/(dT), where E_v fails with probability
+    ``fails`` at most; E_m and E_s are sure."""
+
+    def excess(log: float) -> float:
+        delta = math.exp(log)
+        return 9 * delta / (d * horizon) - fails - _extreme(d, horizon, delta)
+
+    return math.exp(brentq(excess, -80, -1.2)) * (1 + 1e-6)
 
 
 def _widest(regime: Regime, tau: int, delta: float) -> Off:
@@ -64,21 +78,17 @@ def _bound(regime: Regime, tau: int, delta: float, off: Off, known: float, share
 
 
 def one_dimension(level: Level, share: float = 1.0) -> list[Point]:
-    """Exactly: the learner errs where V <= v + B. delta is the smallest with P(E fails) <= 9
-    delta/T, where E_v says V >= lambda_A/2 = 1/6."""
+    """Exactly: the learner errs where V <= v + B; E_v says V >= lambda_A/2 = 1/6. k_1 R is some
+    nine tenths of the bound."""
     points = []
-    for tau, v in level.pick(((16, 0.25),), ((4, 0.3), (8, 0.3), (16, 0.25), (24, 0.25))):
-
-        def excess(log: float, tau: int = tau) -> float:
-            delta = math.exp(log)
-            fails = small_gram(tau, 1 / 6) + _extreme(1, tau + 1, delta)
-            return 9 * delta / (tau + 1) - fails
-
-        delta = math.exp(brentq(excess, -80, -1.2)) * (1 + 1e-6)
-        regime = _regime(1, tau)
+    for tau, v in level.pick(((16, 0.2),), ((4, 0.3), (8, 0.22), (16, 0.2), (24, 0.2))):
+        horizon = 10 * tau
+        delta = _least_delta(1, horizon, small_gram(tau, 1 / 6))
+        regime = _regime(1, horizon)
         off = _widest(regime, tau, delta)
         gap = off.cov / (LOW * (LOW + off.cov))
-        known, used = (2 * MEAN * small_gram(tau, at) for at in (v, v + gap))
+        a_step = 2 * MEAN * (horizon - tau)
+        known, used = (a_step * small_gram(tau, at) for at in (v, v + gap))
         right = _bound(regime, tau, delta, off, known, share)
         points.append(at_most(_where(regime, tau, delta, off, v), used - known, right))
     return points
@@ -88,21 +98,77 @@ def several_dimensions(level: Level, share: float = 1.0) -> list[Point]:
     """In two (and three) dimensions, V drawn; delta is large enough for P(E_v fails), which is
     counted: the upper end of its interval."""
     points = []
-    for d, tau, times in level.pick(((2, 8, 2.0),), ((2, 8, 2.0), (3, 12, 2.0))):
+    for d, tau, times in level.pick(((2, 8, 1.4),), ((2, 8, 1.4), (3, 12, 1.6))):
         rng, runs = level.rng(f"theorem-1/{d}"), level.pick(300_000, 1_000_000)
         lowest = np.concatenate([_lowest(rng, d, tau, 50_000) for _ in range(runs // 50_000)])
-        edge, horizon = d / (2 * (d + 2)), tau + 1
+        edge, horizon = d / (2 * (d + 2)), 10 * tau
         fails = counted({}, int((lowest < edge).sum()), runs, 1.0, level.size).high or 1.0
-        delta = fails * d * horizon / 8  # the ninth is for E_theta
-        regime = replace(_regime(d, tau), horizon=horizon)
+        delta = _least_delta(d, horizon, fails)
+        regime = _regime(d, horizon)
         off = _widest(regime, tau, delta)
         gap = off.cov / (LOW * (LOW + off.cov))
-        known, used = (2 * MEAN * (lowest <= at) for at in (times * edge, times * edge + gap))
+        a_step = 2 * MEAN * (horizon - tau)
+        known, used = (a_step * (lowest <= at) for at in (times * edge, times * edge + gap))
         mean = float(known.mean())
         right = _bound(regime, tau, delta, off, mean, share)
         where = _where(regime, tau, delta, off, times * edge)
         points.append(estimated(where, used - known, right, level.size))
     return points
+
+
+MOVING = 0.005
+"""Of the actions of ``never_with_the_true_prior``; the others are within 1e-6 of 0."""
+
+
+def never_with_the_true_prior(level: Level, share: float = 1.0) -> list[Point]:
+    """The bound on bad events: the policy errs where its posterior is somewhere wider than the true
+    prior, which that of the learner who knows it never is; the other errs where lambda_min(V) <=
+    B, and most certainly where fewer than d actions moved.
+
+    A uniform ball within 1e-6 of 0 and one of radius 1 are mixed: a density that falls with the
+    norm. E_v fails little more often than too few actions move. T is so large that delta comes
+    near the 1/3 that it may be at most.
+    """
+    points = []
+    for d, tau in level.pick(((1, 2000), (2, 2800)), ((1, 2000), (2, 2800), (3, 3600))):
+        rng, runs = level.rng(f"theorem-1/never/{d}"), level.pick(100_000, 400_000)
+        drawn = {k: _lowest(rng, d, k, runs) for k in range(d, d + 3) if d > 1}
+        moving = binom.pmf(range(4 * d + 8), tau, MOVING)
+        below = partial(_below, d, moving, drawn, level.size)
+        edge = MOVING / (d + 2) * d / 2
+        horizon = math.floor(2.6 / (d * below(edge)))
+        regime = _regime(d, horizon, MOVING / (d + 2))
+        delta = _least_delta(d, horizon, below(edge))
+        off = _widest(regime, tau, delta)
+        gap = off.cov / (LOW * (LOW + off.cov))
+        a_step = 2 * MEAN * (horizon - tau)
+        right = _bound(regime, tau, delta, off, 0.0, share)
+        where = _where(regime, tau, delta, off, 0.0) | {
+            "actions": "e_1 and -e_1",
+            "f_A": f"{1 - MOVING:.1%} uniform on |A| <= 1e-6, the rest on the ball",
+            "lambda_A": regime.bounds.action_min,
+            "policy": "errs where its posterior is somewhere wider than the true prior",
+        }
+        low, high = (a_step * chance for chance in (float(moving[:d].sum()), below(gap)))
+        points.append(Point(where, low, right, low, high, simulated=d > 1))
+    return points
+
+
+def _below(d: int, moving: Array, drawn: dict[int, Array], size: float, v: float) -> float:
+    """P(lambda_min(V) <= v), at most, where 0, 1, … actions move with the probabilities ``moving``.
+
+    Exactly where d = 1; else counted where few move, and where more do V is a sum of two grams,
+    both of which must be as low."""
+    least = [1.0] * d
+    for k in range(d, len(moving)):
+        if d == 1:
+            least.append(small_gram(k, v))
+        elif k in drawn:
+            low = int((drawn[k] <= v).sum())
+            least.append(counted({}, low, len(drawn[k]), 1.0, size).high or 1.0)
+        else:
+            least.append(min(least[j] * least[k - j] for j in range(1, k)))
+    return float(moving @ least) + (1 - float(moving.sum())) * least[-1]
 
 
 def _lowest(rng: np.random.Generator, d: int, tau: int, runs: int) -> Array:
@@ -131,7 +197,7 @@ def sharp(level: Level, share: float = 1.0) -> list[Point]:
         tau = 100
         for _ in range(20):  # tau = 24 ln(T/delta), T = tau + 1
             tau = math.ceil(24 * math.log((tau + 1) / delta))
-        regime = _regime(1, tau)
+        regime = _regime(1, tau + 1)
         fails = math.exp(-tau / 24) + _extreme(1, tau + 1, delta)  # by Tropp's bound
         if fails > 9 * delta / (tau + 1):
             raise ValueError(f"P(E fails) = {fails:.3g} is more than Theorem 1 allows")

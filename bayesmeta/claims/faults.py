@@ -93,6 +93,7 @@ USES: dict[str, tuple[str, ...]] = {
     "prior-dependent-bound": (),
     "k2-growth-radius-fixed": (),
     "n0-growth-radius-fixed": (),
+    "demonstration-radius-fixed": (),
     "theorem-1": ("good-event-product", "bad-event", "delta-demands", "event-theta"),
     "good-event-product": ("alignment-density", "jacobian-bound", "density-ratio", "event-noise"),
     "alignment-density": ("alignment-norm", "alignment-support"),

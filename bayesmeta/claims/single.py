@@ -9,7 +9,12 @@ from functools import partial
 import numpy as np
 
 from bayesmeta.claims.claim import Kind, Section, claim
-from bayesmeta.claims.detecting import one_dimension, several_dimensions, sharp
+from bayesmeta.claims.detecting import (
+    never_with_the_true_prior,
+    one_dimension,
+    several_dimensions,
+    sharp,
+)
 from bayesmeta.claims.one_dimension import (
     Off,
     deviations,
@@ -168,8 +173,9 @@ def printed_theorem_1(level: Level) -> list[Point]:
         "c_xi as printed": theorem_1,
         "on a shell": theorem_1_shell,
         "units of c_xi as printed": partial(units, corrected=False),
-        "a hundredth of it": partial(one_dimension, share=0.01),
-        "a five hundredth of it, d = 2": partial(several_dimensions, share=0.002),
+        "a tenth of it, bad events": partial(never_with_the_true_prior, share=0.1),
+        "a hundredth of it, where k_1 counts": partial(one_dimension, share=0.01),
+        "a two hundredth of it, where k_1 counts, d = 2": partial(several_dimensions, share=0.005),
     },
     remark=(
         "For actions drawn anew at every step, a prior that does not depend on the "
@@ -185,6 +191,7 @@ def corrected_theorem_1(level: Level) -> list[Point]:
         *theorem_1(level, corrected=True),
         *one_dimension(level),
         *several_dimensions(level),
+        *never_with_the_true_prior(level),
         *units(level),
     ]
 

@@ -116,6 +116,7 @@ def _sample(options: argparse.Namespace) -> int:
     from bayesmeta.estimators.fit import FEATURES
     from bayesmeta.fitted.posterior import FittedPosterior
     from bayesmeta.fitted.quantities import checked_level
+    from bayesmeta.posterior.centring import told_by_rows
     from bayesmeta.posterior.sampling import check_settings
     from bayesmeta.runner.progress import compiling
 
@@ -130,6 +131,7 @@ def _sample(options: argparse.Namespace) -> int:
                 f"{stats.dim} features are more than sample takes ({FEATURES}); use fewer, or "
                 "bayesmeta fit --method moment-clipped"
             )
+        options.centre = told_by_rows(stats, options.centre, design.rows)
         prior = prior_of(stats, noise, options)
         new = read_new(options, design)
         places = _places(options, new)

@@ -33,6 +33,14 @@ def value(ended: Ended) -> float:
     return ended[0].point.value
 
 
+def end_of(ended: Ended | None) -> End | None:
+    """Where a search is."""
+    if ended is None:
+        return None
+    own = ended[0].own
+    return End(value(ended), ended[0].root[:own, :own], ended[0].variance)
+
+
 def from_usual(
     begun: Begun, climbs: Climbs, starts: list[Array], noise: float, near: bool, limit: int
 ) -> tuple[Ended | None, list[Ended]]:

@@ -241,6 +241,6 @@ def places(d: int) -> NDArray[np.intp]:
 
 
 def full(lower: Array, d: int) -> Array:
-    """The symmetric matrix of a lower triangle."""
-    matrix: Array = lower[places(d)]
+    """The symmetric matrix of a lower triangle, along the last axis."""
+    matrix: Array = lower[..., places(d)]
     return matrix + 0.0  # no negative zeros

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from bayesmeta.checks import Advice, Array, InputError
 from bayesmeta.estimators.ends import (
+    end_of,
     endless_at,
     from_moments,
     from_usual,
     higher,
     highest_of,
     often,
-    value,
 )
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.information import standard_errors
@@ -116,12 +116,13 @@ def maximise(
         near = small and not doubt and start is not None and options.start is None
         if near and start is not None:
             starts = [start[0] + OFF * np.eye(own)]
+        near = near or (small and not options.thorough)
         best, strays = from_usual(begun, climbs, starts, begin, near, options.limit)
         if options.thorough:
             found = from_moments(begun, start, None if doubt else best, options.limit)
             best, strays = (best, strays + found) if doubt else (higher(best, found), strays)
         if options.thorough and small:
-            ends = climbs.elsewhere(None if best is None else value(best))
+            ends = climbs.elsewhere(end_of(best), best is not None and best[2])
             endless = least < begin and endless_at(ends, begun, least)
             best = highest_of(best, strays, ends, begun, least, endless, options.limit)
             endless = endless or (best is not None and least < begin and best[0].variance <= least)

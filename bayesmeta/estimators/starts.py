@@ -16,7 +16,7 @@ from bayesmeta.checks import Array, InputError
 from bayesmeta.estimators import moments
 from bayesmeta.estimators.likelihood import Packed, changed, full, rounding, triangle
 from bayesmeta.gaussian import lower_root
-from bayesmeta.kernels.ascend import Problem, ascend
+from bayesmeta.kernels.ascend import Goal, Problem, ascend, nowhere
 from bayesmeta.statistics import TaskStatistics
 
 STARTS = 40
@@ -36,6 +36,8 @@ ENOUGH = 1000
 """Tasks, or fewer than twice as many, that say where the moments lie."""
 SAME = 1e-9
 """Eigenvalues of a gram that are this part of the largest count as zero."""
+REACH = 0.5
+"""Standard errors within which a climb has come to a place it is nearly as high as."""
 LEAST = 1e-9
 """A climb ends at a step that gains less."""
 LOST = 3e-7
@@ -99,32 +101,50 @@ class Climbs:
         """Covariances to begin at."""
         return _Table(self.packed, self.variance, self.own)
 
-    def climb(self, cov: Array, noise: float) -> End | None:
-        """Where a climb ends; None where the likelihood cannot be computed, or where signal or
-        noise are beyond ``RATIO``."""
+    def goal(self, known: End) -> Goal:
+        """The same place for climbs, with half a standard error, as tasks have it who determine
+        their theta, for reach."""
+        cov = known.root @ known.root.T
+        sizes = np.diag(cov) + known.variance / self.variance
+        steps = max(self.packed.steps, float(self.packed.tasks))
+        return Goal(
+            known.value,
+            cov,
+            float(np.log(known.variance)),
+            REACH * np.sqrt(np.outer(sizes, sizes) / self.packed.tasks),
+            REACH * float(np.sqrt(2 / steps)),
+        )
+
+    def climb(self, cov: Array, noise: float, known: End | None = None) -> End | None:
+        """Where a climb ends, ``known`` where it comes next to that; None where the likelihood
+        cannot be computed, or where signal or noise are beyond ``RATIO``."""
         d, variance, least = self.own, self.variance, self.least
         (chunk,) = self.packed.chunks
         told = 0.0 if self.free else variance
         problem = Problem(chunk, self.packed.steps, told, least, self.restricted, d)
         x = lower_root(cov)[triangle(d)]
         x = np.append(x, np.log(noise)) if self.free else x
-        value = ascend(problem, x, STEPS, LEAST)
+        goal = nowhere(d) if known is None else self.goal(known)
+        value, arrived = ascend(problem, x, STEPS, LEAST, goal)
         noise = max(float(np.exp(x[-1])), least) if self.free else variance
         root = np.zeros((d, d))
         root[triangle(d)] = x[: d * (d + 1) // 2]
         signal = float(np.sum(root**2)) * variance / noise
         fine = np.isfinite(value) and max(signal, noise / variance) < RATIO
-        return End(value, root, noise) if fine else None
+        end = known if arrived else End(value, root, noise)
+        return end if fine else None
 
-    def elsewhere(self, known: float | None = None) -> list[End]:
+    def elsewhere(self, known: End | None = None, arrived: bool = False) -> list[End]:
         """Ends of climbs from many places, the highest first; where data are plenty and the first
-        few all end at the height that is ``known``, of these alone.
+        few all end at the height that is ``known``, of these alone. If a search has ``arrived``
+        there, climbs that come next to it need not go on.
 
         The places are covariances of every size and rank and, where it is free, noise from the
         first guess down to the ``least``, drawn from a fixed seed: the same for the same table.
         """
         rng, variance, table = np.random.default_rng(0), self.variance, self.table
         one = np.eye(self.own)
+        near = known if arrived and table.plenty else None
         found: list[End | None] = []
         for k in range(MANY if table.few else STARTS):
             if k == SEVERAL and table.plenty and _agree(found, known):
@@ -133,15 +153,16 @@ class Climbs:
             if self.free:
                 noise = float(np.exp(rng.uniform(np.log(self.least), np.log(variance))))
             make = (table.any, table.without_some, table.between_two)[k % 3 if table.few else 0]
-            found.append(self.climb(make(rng) + 1e-4 * noise / variance * one, noise))
+            cov = make(rng) + 1e-4 * noise / variance * one
+            found.append(self.climb(cov, noise, near))
         ends = [end for end in found if end is not None]
         return sorted(ends, key=lambda end: -end.value)
 
 
-def _agree(ends: list[End | None], known: float | None) -> bool:
+def _agree(ends: list[End | None], known: End | None) -> bool:
     """Whether all climbs ended at the height that is known."""
     return known is not None and all(
-        end is not None and abs(end.value - known) < SAME_END for end in ends
+        end is not None and abs(end.value - known.value) < SAME_END for end in ends
     )
 
 
@@ -154,7 +175,7 @@ class _Table:
         # in units in which an average task's gram is the identity, and moments are like thetas
         behind = chunk.residuals.shape[0]  # after the regular ones, and the empty ones
         tasks = np.r_[: chunk.regular, behind : behind + n - chunk.regular]
-        self.grams = np.array([full(one, d) for one in chunk.grams.T[tasks]]) / variance
+        self.grams = full(chunk.grams.T[tasks], d) / variance
         self.moments = chunk.moments.T[tasks] / variance
         self.most = max(float(np.sum(self.moments**2)) / (n * d), 1.0)
         values = np.linalg.eigvalsh(self.grams)

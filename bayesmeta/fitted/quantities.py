@@ -3,9 +3,11 @@ where they are asked for, the entries of Sigma."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesmeta.checks import Array, InputError, real
 from bayesmeta.statistics import TaskStatistics
@@ -40,42 +42,64 @@ class Quantities(NamedTuple):
         return [(i, j) for i in self.vary for j in self.vary if j <= i] if self.entries else []
 
     @property
-    def places(self) -> list[tuple[str, tuple[int, ...]]]:
+    def places(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Kind and features of every quantity."""
-        found: list[tuple[str, tuple[int, ...]]] = [("mu", (i,)) for i in range(len(self.labels))]
-        found += [("sd", (i,)) for i in self.vary]
-        found += [("corr", pair) for pair in self.pairs]
-        found += [("cov", pair) for pair in self.triangle]
-        return found + ([("sigma", ())] if self.noisy else [])
+        return _places(len(self.labels), self.vary, self.noisy, self.entries)
 
     @property
     def names(self) -> list[str]:
         """``mu[x]``, ``sd[x]``, ``corr[y, x]``, ``cov[y, x]``, ``sigma``."""
-        return [
-            kind + (f"[{', '.join(self.labels[i] for i in at)}]" if at else "")
-            for kind, at in self.places
-        ]
+        return list(_names(tuple(self.labels), self.places))
 
     def values(self, mean: Array, cov: Array, noise: float | Array) -> Array:
         """Of one prior, or along leading axes of many; a correlation is NaN where a standard
         deviation is 0."""
         variances = np.diagonal(cov, axis1=-2, axis2=-1)
         sd = np.sqrt(np.where(variances >= 0, variances, np.nan))
-        between = [
-            np.divide(
-                cov[..., i, j],
-                sd[..., i] * sd[..., j],
-                out=np.full(sd.shape[:-1], np.nan),
-                where=sd[..., i] * sd[..., j] > 0,
-            )
-            for i, j in self.pairs
-        ]
-        parts = [mean, sd[..., list(self.vary)], *(np.clip(r, -1, 1)[..., None] for r in between)]
-        parts += [cov[..., i, j, None] for i, j in self.triangle]
+        (a, b), (c, d) = _rows_and_columns(self.vary)
+        sizes = sd[..., a] * sd[..., b]
+        between = np.full(sizes.shape, np.nan)
+        np.divide(cov[..., a, b], sizes, out=between, where=sizes > 0)
+        parts = [mean, sd[..., list(self.vary)], np.clip(between, -1, 1)]
+        if self.entries:
+            parts.append(cov[..., c, d])
         if self.noisy:
             parts.append(np.broadcast_to(np.asarray(noise), sd.shape[:-1])[..., None])
         out: Array = np.concatenate(parts, axis=-1)
         return out
+
+
+type _Indices = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+@lru_cache(maxsize=8)
+def _places(
+    dim: int, vary: tuple[int, ...], noisy: bool, entries: bool
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """``Quantities.places``, which is asked for often."""
+    found: list[tuple[str, tuple[int, ...]]] = [("mu", (i,)) for i in range(dim)]
+    found += [("sd", (i,)) for i in vary]
+    found += [("corr", (i, j)) for i in vary for j in vary if j < i]
+    found += [("cov", (i, j)) for i in vary for j in vary if j <= i and entries]
+    return (*found, *([("sigma", ())] if noisy else []))
+
+
+@lru_cache(maxsize=8)
+def _names(
+    labels: tuple[str, ...], places: tuple[tuple[str, tuple[int, ...]], ...]
+) -> tuple[str, ...]:
+    return tuple(
+        kind + (f"[{', '.join(labels[i] for i in at)}]" if at else "") for kind, at in places
+    )
+
+
+@lru_cache(maxsize=8)
+def _rows_and_columns(vary: tuple[int, ...]) -> tuple[_Indices, _Indices]:
+    """Of correlations, and of the entries of Sigma."""
+    rows, columns = np.tril_indices(len(vary))
+    some, below = np.array(vary, dtype=np.intp), rows > columns
+    every = some[rows], some[columns]
+    return (every[0][below], every[1][below]), every
 
 
 def checked_level(level: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -71,6 +71,8 @@ def asked_rows(
             weights = design.weights(frame)
         if design.task in frame.columns:
             labels = frame[design.task].tolist()
+    elif isinstance(new, Mapping):
+        raise InputError("new must be a table or an array of features; give pd.DataFrame(new)")
     else:
         features = array("new", new, (None, design.stats.dim))
         weights = np.ones(len(features))

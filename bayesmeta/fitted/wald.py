@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from bayesmeta.checks import Array
 from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.estimators.likelihood import triangle
 from bayesmeta.fitted.quantities import Quantities
 from bayesmeta.gaussian import lower_root
 from bayesmeta.statistics import TaskStatistics
@@ -109,16 +111,15 @@ def errors(
 
 
 def interval(
-    values: Array, error: Array, quantities: Quantities, level: float
+    values: Array, error: Array, quantities: Quantities, level: float | Array
 ) -> tuple[Array, Array]:
     """Means and covariances as they are, sd, variances and noise on the log scale, correlations by
-    Fisher's z; NaN where ``lacking`` says so, or an end is beyond all numbers."""
+    Fisher's z; NaN where ``lacking`` says so, or an end is beyond all numbers. At several levels,
+    (levels, quantities)."""
     from scipy.special import ndtri
 
-    z = -float(ndtri((1 - level) / 2))
-    kinds = np.array([_scale(*place) for place in quantities.places])
-    own = _own_errors(values, error, quantities)
-    positive, between = kinds == "log", kinds == "z"
+    z = -np.asarray(ndtri((1 - np.asarray(level)) / 2))[..., None]
+    own, (positive, between) = _own_errors(values, error, quantities), _scales(quantities.places)
     low, high = values - z * error, values + z * error
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         factor, middle = np.exp(z * own), np.arctanh(values * between)
@@ -155,21 +156,23 @@ def lacking(values: Array, error: Array, quantities: Quantities) -> NDArray[np.b
 
 def _own_errors(values: Array, error: Array, quantities: Quantities) -> Array:
     """Standard errors on the scale that an interval is made on; infinite on a boundary."""
-    slopes = {
-        "as it is": np.ones_like(values),
-        "log": np.abs(values),
-        "z": 1 - np.minimum(np.abs(values), 1.0) ** 2,
-    }
-    steps = np.array([slopes[_scale(*place)][k] for k, place in enumerate(quantities.places)])
+    positive, between = _scales(quantities.places)
+    sizes = np.abs(values)
+    steps = np.where(positive, sizes, np.where(between, 1 - np.minimum(sizes, 1.0) ** 2, 1.0))
     own: Array = np.divide(error, steps, out=np.full_like(error, np.inf), where=steps > 0)
     return own
 
 
-def _scale(kind: str, at: tuple[int, ...]) -> str:
-    """The scale on which a quantity's estimate is nearly normal."""
-    if kind in ("sd", "sigma") or (kind == "cov" and at[0] == at[1]):
-        return "log"
-    return "z" if kind == "corr" else "as it is"
+@lru_cache(maxsize=8)
+def _scales(
+    places: tuple[tuple[str, tuple[int, ...]], ...],
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The scales on which estimates are nearly normal: which quantities have the logarithm, and
+    which Fisher's z; the others are as they are."""
+    positive = [
+        kind in ("sd", "sigma") or (kind == "cov" and at[0] == at[1]) for kind, at in places
+    ]
+    return np.array(positive), np.array([kind == "corr" for kind, _ in places])
 
 
 def _at(matrix: Array, quantities: Quantities) -> Array:
@@ -202,13 +205,13 @@ def _along(
     own = TaskStatistics.trusted(change.T @ gram @ change, stats.moment, stats.count)
     inside = back @ cov[np.ix_(order, order)] @ back.T
     info = information(own, inside, variance, restricted)
-    rows, columns = np.tril_indices(len(cov))
+    rows, columns = triangle(len(cov))
     kept = np.flatnonzero(np.append((rows < r) & (columns < r), quantities.noisy))
     part = info[np.ix_(kept, kept)]
     units = np.sqrt(np.maximum(np.diag(part), 0.0))
     units = np.where(units > 0, units, 1.0)
     values, vectors = np.linalg.eigh(part / np.outer(units, units))
-    a, b = np.tril_indices(r)
+    a, b = triangle(r)
     move = np.eye(len(part))  # entries of change Sigma change' by those of Sigma
     crossed = change[np.ix_(a, b)] * change[np.ix_(b, a)]
     moved = change[np.ix_(a, a)] * change[np.ix_(b, b)] + np.where(a == b, 0.0, crossed)
@@ -224,7 +227,7 @@ def _slopes(cov: Array, noise: float, quantities: Quantities) -> Array:
     """Of standard deviations, correlations, entries of Sigma and the noise by the triangle of Sigma
     of the features that differ, and sigma^2."""
     own = cov[np.ix_(quantities.vary, quantities.vary)]
-    rows, columns = np.tril_indices(len(own))
+    rows, columns = triangle(len(own))
     place = {(int(i), int(j)): k for k, (i, j) in enumerate(zip(rows, columns, strict=True))}
     where = {feature: i for i, feature in enumerate(quantities.vary)}
     listed = len(own) + len(quantities.pairs) + len(quantities.triangle) + quantities.noisy
@@ -264,7 +267,7 @@ def _kronecker(left: Array, right: Array) -> Array:
 
 def _duplication(d: int) -> Array:
     """Entries of a symmetric matrix by those of its lower triangle."""
-    rows, columns = np.tril_indices(d)
+    rows, columns = triangle(d)
     out = np.zeros((d, d, len(rows)))
     out[rows, columns, np.arange(len(rows))] = 1.0
     out[columns, rows, np.arange(len(rows))] = 1.0

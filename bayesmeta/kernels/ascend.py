@@ -25,6 +25,46 @@ class Problem(NamedTuple):
     own: Any
 
 
+class Goal(NamedTuple):
+    """A place that a climb may lead to: its log-likelihood, Sigma (of the features that differ) and
+    log sigma^2, and how far from these a place is next to it, about half a standard error."""
+
+    value: Any
+    cov: Any
+    noise: Any
+    cov_reach: Any
+    noise_reach: Any
+
+
+BELOW = 0.1
+"""Log-likelihood by which a climb is below a ``Goal`` when it has as good as arrived."""
+
+
+def nowhere(own: int) -> Goal:
+    """A goal that no climb comes near."""
+    none = np.zeros((own, own))
+    return Goal(math.inf, none, 0.0, none, 0.0)
+
+
+@kernel
+def _near(goal, problem, x, value):
+    """Whether a climb, which only rises, can lead to the goal alone: it is as high but for
+    ``BELOW``, and within reach."""
+    if not value > goal.value - BELOW:
+        return False
+    own = problem.own
+    for i in range(own):
+        for j in range(i + 1):
+            total, one, two = 0.0, i * (i + 1) // 2, j * (j + 1) // 2
+            for q in range(j + 1):
+                total += x[one + q] * x[two + q]
+            if not abs(total - goal.cov[i, j]) <= goal.cov_reach[i, j]:
+                return False
+    if problem.variance > 0.0:
+        return True
+    return abs(max(x[-1], math.log(problem.least)) - goal.noise) <= goal.noise_reach
+
+
 @kernel
 def height(problem, x, gradient):
     """The log-likelihood with the mean at its best, and its gradient in ``x``: the lower triangle
@@ -53,16 +93,17 @@ def height(problem, x, gradient):
 
 
 @kernel
-def ascend(problem, x, steps, least):
-    """Climb from ``x``, in place, by BFGS with halved steps; the value there.
+def ascend(problem, x, steps, least, goal):
+    """Climb from ``x``, in place, by BFGS with halved steps; the value there, and whether that is
+    next to the goal.
 
-    Ends after ``steps``, or when one gains less than ``least``.
+    Ends after ``steps``, or when one gains less than ``least``, or next to the goal.
     """
     p = x.shape[0]
     gradient, other = np.zeros(p), np.zeros(p)
     value = height(problem, x, gradient)
     if not math.isfinite(value):
-        return -math.inf
+        return -math.inf, False
     inverse, fresh = np.eye(p), True
     for _ in range(steps):
         step = inverse @ gradient
@@ -96,9 +137,11 @@ def ascend(problem, x, steps, least):
             fresh = False
         gain = reached - value
         x[:], gradient[:], value = x + length * step, other, reached
+        if _near(goal, problem, x, value):
+            return value, True
         if gain < least:
             break
-    return value
+    return value, False
 
 
 @kernel

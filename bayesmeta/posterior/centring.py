@@ -23,6 +23,8 @@ from bayesmeta.statistics import TaskStatistics
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bayesmeta.tables.design import Rows
+
 ROUNDING = 1e-13
 """What of a feature's sum of squares in a task is taken for 0 once its mean is off."""
 
@@ -116,6 +118,17 @@ def centring_of(stats: TaskStatistics, centre: bool | str | None = None) -> Cent
     if not stats.differs[k]:
         means[stats.differs] = 0.0
     return Centring(k, means) if means.any() else None
+
+
+def told_by_rows(
+    stats: TaskStatistics, centre: bool | str | None, rows: Rows | None
+) -> bool | str | None:
+    """What to give as ``centre`` where rows are known: False where the feature that was found
+    to be the intercept is none, as one of +-1 is, which sums cannot tell."""
+    if centre is not None or rows is None:
+        return centre
+    k = intercept_of(stats)
+    return centre if k is None or (rows.features[:, k] == 1).all() else False
 
 
 def taken_off(tree: xr.DataTree) -> dict[str, float]:

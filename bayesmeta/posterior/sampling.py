@@ -21,7 +21,7 @@ from bayesmeta.checks import (
     warn,
     whole,
 )
-from bayesmeta.posterior.centring import Centring, centring_of
+from bayesmeta.posterior.centring import Centring, centring_of, told_by_rows
 from bayesmeta.posterior.diagnostics import Trust, as_attribute, check_draws
 from bayesmeta.posterior.methods import ACCEPT, by_laplace, by_nuts, suits_laplace
 from bayesmeta.posterior.model import Problem, check_problem, require
@@ -143,11 +143,12 @@ def sample_posterior(
         draws, tune, chains, random_seed, target_accept, cores, nuts_sampler=nuts_sampler
     )
     of_type("stats", stats, TaskStatistics, "make one, or use TaskStatistics.from_frame")
+    check_rows_of(stats, rows)
+    centre = told_by_rows(stats, centre, rows)
     # an inverse-Wishart is one in all coordinates, and a known covariance is that of the features
     centring = centring_of(stats, centre) if isinstance(prior, LKJ | None) else None
     inside = stats if centring is None else centring.inside(stats)
     problem = check_problem(inside, noise_sd, prior, model)
-    check_rows_of(stats, rows)
     one_of("method", method, METHODS)
     require("pymc", nuts_sampler)
     start = time.perf_counter()

@@ -17,6 +17,19 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
+def say(text: str) -> None:
+    """Show Markdown below the cell of a notebook."""
+    from IPython.display import Markdown, display
+
+    display(Markdown(text))  # type: ignore[no-untyped-call]
+
+
+def matrix(values: Sequence[Sequence[float]], digits: int = 2) -> str:
+    """A matrix in LaTeX."""
+    rows = r"\\".join(" & ".join(f"{value:.{digits}f}" for value in row) for row in values)
+    return rf"\begin{{pmatrix}}{rows}\end{{pmatrix}}"
+
+
 def with_ends(value: float, ends: object, digits: int = 3) -> str:
     """A number with the ends of its interval."""
     if isinstance(ends, (list, tuple)):

@@ -108,7 +108,8 @@ def simulate_run(
     tasks: int,
     seed: int = 0,
 ) -> dict[str, Array]:
-    """One run: arrays (agent, task) of everything in ``VARIABLES`` but the relative regret.
+    """One run: arrays (agent, task) of everything in ``VARIABLES``, among them the regret of
+    eq. (1), but the relative regret.
 
     Parameters, noise and actions of a task are drawn once and shared by all agents, so that
     comparisons are paired.
@@ -169,7 +170,8 @@ def find_rows(
 
 
 def record_run(family: TaskFamily, agents: list[Agent], tasks: int, seed: int) -> xr.Dataset:
-    """One run with dimensions (agent, task): everything in ``VARIABLES``."""
+    """One run with dimensions (agent, task): everything in ``VARIABLES``, the relative regret of
+    eqs. (2) and (3), too."""
     import xarray as xr
 
     arrays = simulate_run(family, agents, tasks=tasks, seed=seed)

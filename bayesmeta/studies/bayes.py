@@ -13,6 +13,7 @@ from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.exploration import Exploration, first_steps, until_eigenvalue
 from bayesmeta.agents.roster import ROSTER
 from bayesmeta.agents.told import Told
+from bayesmeta.calibration.shares import holds
 from bayesmeta.checks import Array
 from bayesmeta.environment import TaskFamily, paper_family
 from bayesmeta.estimators.estimate import PriorEstimate
@@ -190,9 +191,9 @@ def intervals(
         cov_in[1], cov_width[1] = np.abs(reml.prior.cov - truth.cov) <= half, 2 * half
         cov_in[1][~np.isfinite(half)] = np.nan
     low, high = np.quantile(fits.mus, [0.025, 0.975], axis=0)
-    mu_in[2], mu_width[2] = (low <= truth.mean) & (truth.mean <= high), high - low
+    mu_in[2], mu_width[2] = holds(low, high, truth.mean), high - low
     low, high = np.quantile(fits.covs, [0.025, 0.975], axis=0)
-    cov_in[2], cov_width[2] = (low <= truth.cov) & (truth.cov <= high), high - low
+    cov_in[2], cov_width[2] = holds(low, high, truth.cov), high - low
     return {
         "mu_in": mu_in.mean(axis=1),
         "mu_width": mu_width.mean(axis=1),
@@ -291,7 +292,7 @@ def other_priors(settings: dict[str, Any], seed: int) -> xr.Dataset:
         covs = draws["Sigma"].values
         low, high = np.quantile(covs, [0.025, 0.975], axis=(0, 1))
         gap = np.linalg.eigvalsh(covs.mean(axis=(0, 1)) - truth)
-        found["cov_in"].append(float(np.mean((low <= truth) & (truth <= high))))
+        found["cov_in"].append(float(np.mean(holds(low, high, truth))))
         found["cov_error"].append(float(np.abs(gap).max()))
         found["corr"].append(float(draws["corr"].mean()))
         found["trusted"].append(float(tree.attrs["trusted"]))

@@ -6,6 +6,7 @@ family these are exchangeable.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,15 +19,16 @@ from bayesmeta.runner.study import Study, grid
 if TYPE_CHECKING:
     import xarray as xr
 
-KINDS = ("mu", "sd", "corr", "next")
+KINDS = ("mu", "sd", "corr", "cov", "next")
 """Quantities, and the next task's theta."""
-MEASURES = ("coverage", "width", "interval_score", "bias", "square", "available")
 OF_ALL = (
+    "mean_error",
     "cov_error",
     "dominates",
     "not_positive_definite",
     "singular",
     "failed",
+    "divergent",
     "log_score",
     "energy_score",
 )
@@ -35,21 +37,26 @@ BINS = 20
 """Of the histogram of where the next theta lies in its forecast."""
 DIMS = (2, 5)
 TASKS = (10, 20, 50, 200, 1000, 5000)
-FEW = tuple(n for n in TASKS if n <= 200)
-FROM_TWO = (2, 5, *FEW)
+FEW = (10, 50, 200)
+"""For intervals that take hundreds of fits."""
+FROM_TWO = (2, 5, 10, 20, 50, 200)
+"""For the posterior."""
 RANDOM = "50 random steps"
-LEARNER = "all steps of a learner"
+PLAYED = "until every direction is known"
+LEARNER = "all steps of Thompson Sampling"
 DATA: dict[str, Exploration | str] = {
     RANDOM: first_steps(50),
     "15 random steps": first_steps(15),
-    "until every direction is known": until_eigenvalue(0.5),
+    PLAYED: until_eigenvalue(0.5),
     LEARNER: "UKTS",
 }
 """How data came about: three rules of exploration, and Thompson Sampling, which chooses actions by
 what it saw."""
 CLOSED = ("moment", "moment-clipped", "moment-widened", "split", "ml", "reml")
 REPLICATIONS = {"lab": 1000, "lab-intervals": 1000, "lab-posterior": 500, "lab-wrong": 500}
-"""Of every cell of a study."""
+"""Of every cell of a study; ``FEWER`` in five dimensions, where a replication of hundreds of fits
+takes seconds."""
+FEWER = 200
 
 
 def measured(settings: dict[str, Any], seed: int) -> xr.Dataset:
@@ -61,7 +68,7 @@ def measured(settings: dict[str, Any], seed: int) -> xr.Dataset:
         tasks=settings["tasks"],
         estimators=settings["estimators"],
         intervals=settings.get("intervals"),
-        levels=LEVELS,
+        levels=settings["levels"],
         replications=settings["replications"],
         explore=DATA[settings.get("data", RANDOM)],
         wrong=settings.get("wrong", NOTHING),
@@ -72,25 +79,26 @@ def measured(settings: dict[str, Any], seed: int) -> xr.Dataset:
 
 
 def summed_up(lab: xr.Dataset) -> xr.Dataset:
-    """Means over replications and features of a kind, each with its Monte-Carlo error; the
-    replication is the unit."""
+    """Means over replications and features of a kind, of those that have a value, each with its
+    Monte-Carlo error; the replication is the unit. ``claimed`` are squared standard errors."""
     import xarray as xr
 
     from bayesmeta.calibration.scores import interval_score
+    from bayesmeta.calibration.shares import held
 
-    there = lab.low.notnull() & lab.high.notnull()
-    inside = (lab.low <= lab.truth) & (lab.truth <= lab.high)
+    inside = held(lab.low, lab.high, lab.truth)
     gap = lab.estimate - lab.truth
     each = xr.Dataset(
         {
-            "coverage": inside.where(there).astype(float),
+            "coverage": inside,
             "width": lab.high - lab.low,
             "interval_score": xr.apply_ufunc(
                 interval_score, lab.low, lab.high, lab.truth, lab.level
             ),
             "bias": gap,
             "square": gap**2,
-            "available": there.astype(float),
+            "claimed": lab.error**2,
+            "available": inside.notnull().astype(float),
         }
     )
     following = xr.Dataset(
@@ -104,20 +112,30 @@ def summed_up(lab: xr.Dataset) -> xr.Dataset:
     parts = []
     for kind in KINDS[:-1]:
         own = [name for name in names if name.startswith(f"{kind}[")]
-        parts.append(_over_replications(each.sel(quantity=own).mean("quantity")))
-    parts.append(_over_replications(following))
+        parts.append(_means(each.sel(quantity=own)))
+    parts.append(_means(following))
     found = xr.concat(parts, xr.DataArray(list(KINDS), dims="kind", name="kind"), join="outer")
-    found = found.assign(_over_replications(lab[list(OF_ALL)]).data_vars)
+    found = found.assign(_means(lab[list(OF_ALL)]).data_vars)
     return found.assign(pit=_histogram(lab.pit))
 
 
-def _over_replications(each: xr.Dataset) -> xr.Dataset:
-    """Means over those that have a value, and their standard errors."""
-    with np.errstate(invalid="ignore"):  # infinite scores have no error
-        error = each.std("replication", ddof=1) / np.sqrt(each.notnull().sum("replication"))
-    return each.mean("replication").assign(
-        {f"{name}_error": one for name, one in error.data_vars.items()}
-    )
+def _means(each: xr.Dataset) -> xr.Dataset:
+    """Means of all values there are of all replications, and their standard errors: those of a
+    ratio of two means over replications, of the sum of values and of how many there are."""
+    found = {}
+    for name, values in each.data_vars.items():
+        there = values.notnull().astype(float)
+        values = values.fillna(0.0)
+        if "quantity" in values.dims:
+            there, values = there.mean("quantity"), values.mean("quantity")
+        share = there.mean("replication")
+        share = share.where(share > 0)
+        mean = values.mean("replication") / share
+        with np.errstate(invalid="ignore"):  # infinite scores have no error
+            spread = (values - mean * there).std("replication", ddof=1)
+        found[name] = mean
+        found[f"{name}_error"] = spread / np.sqrt(each.sizes["replication"]) / share
+    return type(each)(found)
 
 
 def _histogram(pit: xr.DataArray) -> xr.DataArray:
@@ -143,13 +161,26 @@ def keep(collected: xr.Dataset) -> xr.Dataset:
     return collected.map(lambda one: one.astype("float32") if one.dtype.kind == "f" else one)
 
 
-def _study(name: str, note: str, estimators: tuple[str, ...], **settings: Any) -> Study:
-    common = {"estimators": list(estimators), "replications": REPLICATIONS[name]}
+def _study(
+    name: str,
+    note: str,
+    estimators: tuple[str, ...],
+    there: Callable[[dict[str, Any]], bool] = lambda cell: True,
+    levels: tuple[float, ...] = LEVELS,
+    **settings: Any,
+) -> Study:
+    """A study of the cells that are ``there``."""
+    common: dict[str, Any] = {"estimators": list(estimators), "levels": list(levels)}
     if "intervals" in settings:
         common["intervals"] = list(settings.pop("intervals"))
+    common["replications"] = REPLICATIONS[name]
+    cells = {key: cell for key, cell in grid(common, **settings).items() if there(cell)}
+    for cell in cells.values():
+        if name == "lab-intervals" and cell["dim"] > 2:
+            cell["replications"] = FEWER
     return Study(
         name,
-        grid(common, **settings),
+        cells,
         measured,
         random_seed=17,
         dims=tuple(settings),
@@ -159,27 +190,37 @@ def _study(name: str, note: str, estimators: tuple[str, ...], **settings: Any) -
     )
 
 
+def _closed(cell: dict[str, Any]) -> bool:
+    """20 tasks of one way of data only; 5,000 not of those that are played step by step."""
+    data, tasks = cell["data"], cell["tasks"]
+    return (tasks != 20 or data == RANDOM) and (tasks < 5000 or data not in (PLAYED, LEARNER))
+
+
 STUDIES = (
     _study(
         "lab",
         "closed forms and likelihood, by number of tasks and how data came about",
         CLOSED,
+        _closed,
         dim=DIMS,
         data=tuple(DATA),
         tasks=TASKS,
     ),
     _study(
         "lab-intervals",
-        "every kind of interval of the likelihood",
-        ("reml",),
+        "every kind of interval of the likelihood and of moments",
+        ("moment", "reml"),
+        lambda cell: cell["dim"] == 2 or cell["tasks"] == 50,
+        levels=(0.95,),
         dim=DIMS,
         tasks=FEW,
-        intervals=("wald", "wald-natural", "profile", "bootstrap"),
+        intervals=("wald", "wald-natural", "profile", "bootstrap", "radii"),
     ),
     _study(
         "lab-posterior",
         "the posterior under the default prior, from two tasks on",
         ("posterior",),
+        lambda cell: cell["data"] == RANDOM or cell["tasks"] in (20, 200),
         dim=DIMS,
         data=(RANDOM, LEARNER),
         tasks=FROM_TWO,

@@ -35,7 +35,7 @@ ITEMS = ("intercept", "scold", "shout", "self", "do")
 ANSWERS = {"no": 0.0, "perhaps": 1.0, "yes": 2.0}
 HORIZON = 8
 """Items asked of a person, a third of them."""
-ORDERS = 8
+ORDERS = 4
 """Random orders of people."""
 WORLDS = ("answers", "gaussian twin")
 FACTORS = (0.5, 1.0, 2.0)
@@ -94,7 +94,8 @@ def by_means(rewards: Array, horizon: int) -> Array:
     person, but everybody's answers."""
     others = rewards.sum(axis=0) - rewards
     best = np.argsort(-others, axis=1, kind="stable")[:, :horizon]
-    return np.take_along_axis(rewards, best, axis=1).sum(axis=1)
+    earned: Array = np.take_along_axis(rewards, best, axis=1).sum(axis=1)
+    return earned
 
 
 def one_order(settings: dict[str, Any], seed: int) -> xr.Dataset:
@@ -167,16 +168,22 @@ def summary(record: xr.Dataset) -> xr.Dataset:
     return xr.Dataset(out).assign_attrs(attrs)
 
 
-STUDIES = (
-    Study(
-        "replay",
-        grid(world=WORLDS, noise=FACTORS, order=range(ORDERS)),
+def study_of(name: str, world: str, note: str) -> Study:
+    """One world, at every noise that agents are told."""
+    return Study(
+        name,
+        grid(world=[world], noise=FACTORS, order=range(ORDERS)),
         one_order,
         random_seed=18,
         dims=("world", "noise", "order"),
-        note="learned priors on real answers, replayed without a model",
+        note=note,
         keep=summary,
-        record="rivals/replay.nc",
-    ),
+        record=f"rivals/{name}.nc",
+    )
+
+
+STUDIES = (
+    study_of("replay", WORLDS[0], "learned priors on real answers, replayed without a model"),
+    study_of("replay-twin", WORLDS[1], "the same on answers drawn from the fitted model"),
 )
 """What is recorded in analyses/rivals beside ``rivals``."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesmeta.calibration.shares import holds
 from bayesmeta.checks import Array
 from bayesmeta.fitted.posterior import FittedPosterior
 from bayesmeta.fitted.prior import FittedPrior
@@ -98,7 +99,7 @@ def replicate(settings: dict[str, Any], seed: int) -> xr.Dataset:
 def _inside(table: DataFrame, theta: Array) -> Array:
     """Whether each interval holds the truth."""
     low, high = (table[end].to_numpy().reshape(theta.shape) for end in ("low", "high"))
-    found: Array = ((low <= theta) & (theta <= high)).astype(float)
+    found: Array = holds(low, high, theta).astype(float)
     return found
 
 

@@ -36,7 +36,7 @@ ROWS = 1 << 18
 
 
 class Batch(NamedTuple):
-    """Some rows: the columns, the tasks among them, which of those each row has."""
+    """Some rows: the columns, labels of tasks (perhaps repeated), which of those each row has."""
 
     frame: DataFrame
     labels: Any
@@ -198,6 +198,8 @@ def _batch(batch: Any, task: str | None) -> Batch:
     column = batch.column(batch.schema.get_field_index(task))
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return Batch(frame, column.to_numpy(), np.arange(len(column)))  # quicker to look up
     coded = column.dictionary_encode()
     place = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
     return Batch(frame, coded.dictionary.to_pandas().to_numpy(), place)

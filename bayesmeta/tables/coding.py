@@ -6,6 +6,7 @@ intercept; ``categories`` says which is the first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -132,7 +133,7 @@ def fit_coder(
             for one in (terms, among)
         )
     spec, labels = made.model_spec, made.model_spec.column_names
-    names = tuple(INTERCEPT if one == "Intercept" else str(one) for one in labels)
+    names = tuple(_plain_levels(str(one), columns) for one in labels)
     if not own.model_spec.column_names:
         raise InputError("formula: the term with the bar has no features; write '(1 | task)'")
     places = [_place(str(name), labels) for name in own.model_spec.column_names]
@@ -141,8 +142,27 @@ def fit_coder(
         for name, at in zip(own.model_spec.column_names, places, strict=True)
         if at is None
     ]
+    if lacking and "[" in lacking[0] and "Intercept" not in own.model_spec.column_names:
+        raise InputError(
+            f"formula: without an intercept {random!r:.80} has a feature for every category, "
+            f"{lacking[0]!r:.80} among them, which the fixed part lacks; write '0 + {fixed:.80}' "
+            "there, too"
+        )
     _refuse_others(["1" if name == "Intercept" else name for name in lacking], fixed)
     return Coder(columns, names, tuple(j in places for j in range(len(names))), (), spec)
+
+
+def _plain_levels(name: str, columns: dict[str, Categories]) -> str:
+    """A feature's name, with the categories of ``C(Diet)`` as whole numbers where a column of
+    numbers has them: as floats, they would be 1.0 and 2.0."""
+    if name == "Intercept":
+        return INTERCEPT
+
+    def plain(found: re.Match[str]) -> str:
+        numbers = columns.get(found[2], ()) is None
+        return f"{found[1]}{found[3]}]" if numbers else found[0]
+
+    return re.sub(r"(C\(`?([^`,()]+)`?[^\[\]]*\)\[(?:T\.)?)(-?\d+)\.0\]", plain, name)
 
 
 def _place(name: str, names: Sequence[str]) -> int | None:

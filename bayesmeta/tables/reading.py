@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesmeta.checks import InputError
+from bayesmeta.data.shipped import NAMES
 from bayesmeta.tables.parquet import read_whole
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def translated(path: Path) -> Iterator[None]:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text in UTF-8; save it as CSV in UTF-8") from None
     except FileNotFoundError:
-        raise InputError(f"there is no file {path}") from None
+        shipped = f"; bm.load_data({path.name!r}) is a data set" if str(path) in NAMES else ""
+        raise InputError(f"there is no file {path}{shipped}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror or error})") from None
     except ImportError:

@@ -39,16 +39,20 @@ class Totals:
         features: Sequence[Array | None],
         weights: Array | None = None,
     ) -> None:
-        """Rows: ``index`` says which of the ``labels`` one belongs to; a feature None is 1."""
-        where: Any = self._places(labels)
+        """Rows: ``index`` says which of the ``labels``, which may be repeated, one belongs to; a
+        feature None is 1."""
+        import pandas as pd
+
+        index = self._places(labels)[index]
         check_sizes("reward", reward)
         for one in features:
             if one is not None:
                 check_sizes("features", one)
-        n = len(labels)
-        if len(self.labels) <= 2 * len(index):  # to add up rows of sums is faster than to scatter
-            index, n = where[index], len(self.labels)
-            where = slice(n)
+        where: Any = slice(len(self.labels))
+        n = len(self.labels)
+        if n > 2 * len(index):  # otherwise, to add up rows of sums is faster than to scatter
+            index, where = pd.factorize(index)
+            n = len(where)
         count = np.bincount(index, minlength=n).astype(float)
         logs = np.zeros(n)
         roots: Array | None = None
@@ -70,7 +74,7 @@ class Totals:
             row[where] += part
 
     def _places(self, labels: Any) -> NDArray[np.intp]:
-        """Which tasks these are; those that are new come after the others."""
+        """Which tasks these are; those that are new come after the others, as they come."""
         import pandas as pd
 
         given = pd.Index(labels)
@@ -81,8 +85,9 @@ class Totals:
         where: NDArray[np.intp] = self.labels.get_indexer(given)
         new = where < 0
         if new.any():
-            where[new] = len(self.labels) + np.arange(new.sum())
-            self.labels = self.labels.append(given[new])
+            late = given[new]
+            self.labels = self.labels.append(late.unique())
+            where[new] = self.labels.get_indexer(late)
         while self.sums.shape[1] < len(self.labels):
             self.sums = np.concatenate([self.sums, np.zeros_like(self.sums)], axis=1)
         return where

@@ -67,6 +67,13 @@ def wrong_intervals(stats: bm.TaskStatistics, noise_sd: float | None) -> bm.Esti
     return bm.EstimateWithIntervals(known(stats, noise_sd), lambda level: {"mu[x9]": (0.0, 1.0)})
 
 
+def careless(stats: bm.TaskStatistics, noise_sd: float | None) -> bm.PriorEstimate:
+    """Changes what it is given."""
+    found = known(stats, noise_sd)
+    stats.moment[:] = 0.0
+    return found
+
+
 def observed(stats: bm.TaskStatistics, noise_sd: float | None) -> bm.EstimateWithIntervals:
     """Student's t intervals of mu from least squares: exact where there is no noise, so that
     thetas are observed."""

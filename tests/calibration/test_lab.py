@@ -114,6 +114,15 @@ def test_failures_are_counted_and_shown() -> None:
     assert (found.available.sel(estimator="wrong_intervals") == 0).all()
 
 
+def test_estimators_do_not_see_what_others_do_to_the_data() -> None:
+    """All get the same, also after a function that changes what it is given."""
+    options: dict[str, Any] = {"tasks": 20, "replications": 2, "jobs": 1}
+    both = bm.calibrate(FAMILY, estimators=[planted.careless, "moment"], **options)
+    alone = bm.calibrate(FAMILY, estimators=[planted.known, "moment"], **options)
+    np.testing.assert_array_equal(both.estimate, alone.estimate)
+    np.testing.assert_array_equal(both.low.isel(estimator=1), alone.low.isel(estimator=1))
+
+
 @pytest.mark.slow
 def test_measures_by_hand(lab: xr.Dataset) -> None:
     """Bias, errors, coverage and scores as their formulas say, of one estimator."""
@@ -176,13 +185,17 @@ def test_operator_norm_and_dominance() -> None:
         ({"estimators": []}, "no estimators"),
         ({"estimators": [planted.known, planted.known]}, "two estimators are called 'known'"),
         ({"estimators": [3]}, "must be a name"),
+        ({"estimators": {" ": "reml"}}, "an estimator has no name"),
         ({"replications": 0}, "replications must be at least 1"),
         ({"replications": 2.5}, "replications must be a whole number"),
         ({"levels": [0.5, 1.0]}, "level must be below 1"),
         ({"levels": [0.0]}, "level must be greater than 0"),
         ({"levels": []}, "levels is empty"),
+        ({"levels": "high"}, "level must be a number, got 'high'"),
+        ({"tasks": "10"}, "tasks must be a whole number, got '10'"),
         ({"tasks": []}, "tasks is empty"),
         ({"tasks": 1}, "tasks must be at least 2"),
+        ({"intervals": []}, "intervals is empty"),
         ({"intervals": "hdi"}, "none of the estimators .* has hdi"),
         ({"intervals": "walt"}, "unknown intervals.*'wald'"),
         ({"noise_sd": "unknown"}, "noise_sd must be"),

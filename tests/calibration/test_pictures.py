@@ -137,6 +137,15 @@ def test_pit_of_the_next_task(lab: xr.Dataset) -> None:
     np.testing.assert_allclose(line.get_ydata(), np.searchsorted(pit, x) / 60 - x, atol=1e-12)
 
 
+def test_few_forecasts_are_named(lab: xr.Dataset) -> None:
+    """An estimator with too few of them to draw a distribution is named below the panels."""
+    assert "not shown" not in str(bm.plot_next_task(lab, tasks=20).get_supxlabel())
+    few = lab.copy(deep=True)
+    few.pit_distance.loc[{"estimator": "moment", "replication": slice(9, None)}] = np.nan
+    said = bm.plot_next_task(few, tasks=20).get_supxlabel().replace("\n", " ")
+    assert "with fewer than 10 forecasts, not shown: moment" in said
+
+
 def test_forest_of_biases(lab: xr.Dataset) -> None:
     """Dots at bias / rmse, in the rows of their quantities, with bars of 1.96 errors."""
     figure = bm.plot_biases(lab, tasks=20)

@@ -264,7 +264,7 @@ def test_teeth() -> None:
     assert judge("x", check(factor=0.98 * least)).verdict == "violated"  # type: ignore[call-arg]
     assert found["term-c"] is not None and found["term-c"].accepts > 0.9
     assert found["theorem-1-corrected"] is not None
-    assert 0.01 < found["theorem-1-corrected"].accepts < 0.02
+    assert 0.5 < found["theorem-1-corrected"].accepts < 18 / 22
     assert found["kronecker"] == Teeth(None, 1e-6) and found["term-b"] is None
     assert [accepted(one) for one in (None, Teeth(50.0, 1.234), Teeth(1.0, 0.5))] == [
         "",
@@ -321,7 +321,7 @@ def test_check_command(
 
 def test_a_terminal_without_greek_letters() -> None:
     """Letters of a quotation that cannot be shown are replaced; the command does not fail."""
-    command = [sys.executable, "-m", "bayesmeta.cli", "check", "--only", "widening"]
+    command = [sys.executable, "-m", "bayesmeta", "check", "--only", "widening"]
     done = subprocess.run(
         command, env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True
     )

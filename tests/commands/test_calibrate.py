@@ -127,6 +127,16 @@ def test_bad_input(arguments: list[str], words: str, capsys: pytest.CaptureFixtu
     assert said.out == "" and words in said.err and len(said.err.splitlines()) == 1
 
 
+def test_a_table_without_repetitions(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What would help is named as options of the command."""
+    once = tmp_path / "once.csv"
+    once.write_text("shop,sales\n" + "".join(f"s{i},{i * i}\n" for i in range(8)))
+    command = ["calibrate", str(once), "--task", "shop", "--reward", "sales", "--intercept"]
+    assert run(*command, "--jobs", "1") == 2
+    said = capsys.readouterr().err
+    assert "no data can be drawn like these" in said and "give --noise-sd" in said
+
+
 def test_nothing_is_left_of_a_command_that_fails(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

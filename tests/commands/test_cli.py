@@ -161,6 +161,13 @@ def test_agents_lists_the_roster(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in shown for name in ROSTER)
 
 
+def test_python_runs_the_package() -> None:
+    """``python -m bayesmeta``, with the command's exit codes."""
+    command = [sys.executable, "-m", "bayesmeta", "fit", "nowhere.csv", "--formula", "y ~ (1 | g)"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and ended.stderr == "bayesmeta: there is no file nowhere.csv\n"
+
+
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     """Both end well, and help names what is written and every option."""
     assert run("--version") == 0 and capsys.readouterr().out.strip() == bm.__version__

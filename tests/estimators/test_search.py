@@ -165,10 +165,30 @@ def test_climbs_see_the_same_likelihood(dim: int, restricted: bool) -> None:
         assert ascend.height(problem, x, gradient) == pytest.approx(point.value, rel=1e-12)
         exact_slope = np.append(slope, point.noise_gradient) if free else slope
         np.testing.assert_allclose(gradient, exact_slope, rtol=1e-9, atol=1e-9)
-        value = ascend.ascend(problem, x, 200, 1e-13)
+        value, _ = ascend.ascend(problem, x, 200, 1e-13, ascend.nowhere(dim))
         assert value > point.value + 0.1
         assert ascend.height(problem, x, gradient) == value
         np.testing.assert_allclose(gradient, 0, atol=1e-4)
+
+
+def test_a_climb_ends_next_to_a_goal() -> None:
+    """It ends early where it leads to the known maximum, also with free noise, and climbs on where
+    a place as high is another."""
+    made = Problem(100, 2, 12)
+    stats, _ = made.stats.centred()
+    packed = pack(stats, np.eye(2))
+    climbs = Climbs(packed, 1.0, 1e-9, True, True)
+    high = climbs.climb(np.eye(2), 1.0)
+    again = climbs.climb(9.0 * np.eye(2), 3.0)
+    assert high is not None and again is not None and again.value != high.value
+    assert climbs.climb(9.0 * np.eye(2), 3.0, high) is high
+    for elsewhere in (
+        high._replace(root=high.root + 0.5 * np.eye(2)),
+        high._replace(variance=2 * high.variance),
+        high._replace(value=high.value + 1.0),
+    ):
+        found = climbs.climb(9.0 * np.eye(2), 3.0, elsewhere)
+        assert found is not None and found.value == again.value
 
 
 def test_noise_below_the_least_is_not_tried() -> None:

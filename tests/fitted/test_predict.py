@@ -71,7 +71,8 @@ def test_uncertainty_makes_predictions_longer(sleep: FittedPrior) -> None:
 
 def test_the_page_says_what_was_recorded() -> None:
     """The coverage of predictions of a new task, with ten tasks."""
-    told = pd.read_csv(ROOT / "analyses/intervals/intervals.csv")
-    row = told[(told["quantity"] == "a new task") & (told["tasks"] == 10)].iloc[0]
+    told = pd.read_csv(ROOT / "analyses/intervals/intervals.csv").set_index(["interval", "tasks"])
+    mean, boot = (told.loc[(f"prediction ({one})", 10)] for one in ("mean", "bootstrap"))
     page = (ROOT / "docs/own-data.md").read_text()
-    assert f"({row['covered'] / row['available']:.0%} cover with 10 of them)" in page
+    assert f"({mean['covered'] / mean['available']:.0%} cover with 10 of them)" in page
+    assert f"covariance's ({boot['covered'] / boot['available']:.0%})" in page

@@ -182,7 +182,8 @@ def test_a_feature_without_effect_in_a_singular_fit() -> None:
         slopes = found.xs("x", level="feature")
         assert (slopes["estimate"] / slopes["sd"]).abs().max() > least
         assert found["conditional"].all()
-    slopes = bm.fit(stats, method="posterior").tasks().xs("x", level="feature")
+    drawn = bm.fit(stats, method="posterior", target_accept=0.99)  # no divergence on any processor
+    slopes = drawn.tasks().xs("x", level="feature")
     assert (slopes["estimate"] / slopes["sd"]).abs().max() < 4 and not slopes["conditional"].any()
 
 
@@ -295,3 +296,19 @@ def test_noise_has_an_interval_where_sigma_is_not_determined() -> None:
     assert "do not determine Sigma" in fitted.no_wald and "profile" not in fitted.no_wald
     once = bm.fit(table.groupby("shop", as_index=False).first(), "y ~ old + (old | shop)")
     assert isinstance(once, FittedPrior) and np.isnan(once.summary().loc["sigma", "error"])
+
+
+def test_a_dictionary_is_no_table(sleep: FittedPrior) -> None:
+    """What to give is said."""
+    with pytest.raises(bm.InputError, match=r"give pd.DataFrame\(new\)"):
+        sleep.predict({"Days": [1.0]})
+
+
+def test_errors_are_computed_once(sleep: FittedPrior, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table, its notes and Wald's intervals have the same."""
+    calls = []
+    computed = wald.errors
+    monkeypatch.setattr(wald, "errors", lambda *given: calls.append(1) or computed(*given))
+    fresh = replace(sleep)
+    assert repr(fresh) and fresh.notes and len(fresh.confint()) == 6
+    assert len(calls) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from unittest.mock import patch
 
 import arviz_stats as azs
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 import bayesmeta as bm
 from bayesmeta.estimators.origin import intercept_of
+from bayesmeta.posterior import sampling
 from bayesmeta.posterior.centring import Centring, centring_of
 
 
@@ -90,6 +92,31 @@ def test_the_default_prior_does_not_depend_on_the_origin() -> None:
         np.testing.assert_allclose(getattr(near, name), getattr(far, name), rtol=1e-6)
     as_given = bm.default_prior(sleep_like(2000.0), centre=False)
     assert np.asarray(as_given.scale)[0] > 100 * np.asarray(far.scale)[0]
+
+
+class Asked(Exception):
+    """What is to be taken off was asked for; there is no need to draw."""
+
+
+def test_a_feature_of_plus_and_minus_one_is_no_intercept() -> None:
+    """Its squares are those of one, so sums cannot tell; rows can."""
+    rng = np.random.default_rng(0)
+    who, x = np.arange(20).repeat(8), rng.normal(3.0, 1.0, 160)
+    frame = pd.DataFrame({"who": who, "x": x, "t": rng.choice([-1.0, 1.0], 160)})
+    frame["y"] = x + frame["t"] * rng.normal(1.0, 0.5, 20)[who] + rng.standard_normal(160)
+    found = {}
+    for name in ("t", "one"):
+        design = bm.tabulate(frame.assign(one=1.0), task="who", reward="y", features=[name, "x"])
+        assert design.rows is not None
+        assert intercept_of(design.stats) == 0
+        with patch.object(sampling, "centring_of", side_effect=Asked) as asked:
+            with pytest.raises(Asked):
+                bm.sample_posterior(design.stats, rows=design.rows)
+            found[name] = asked.call_args.args[1]
+            with pytest.raises(Asked):
+                bm.sample_posterior(design.stats)
+            assert asked.call_args.args[1] is None
+    assert found == {"t": False, "one": None}
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.text import Annotation
 
 from bayesmeta.claims import all_claims, faults
 from bayesmeta.claims.faults import Fault
@@ -27,11 +28,11 @@ def test_the_graph_goes_from_lemmas_to_theorems() -> None:
     }
     figure = figure_graph(USES, FAULTS, verdicts)
     shown = {text.get_text(): text.get_position() for text in figure.axes[0].texts}
-    assert {"theorem", "lemma  1", "other", "base", "alone"} <= set(shown)
-    assert shown["base"][0] < shown["lemma  1"][0] < shown["theorem"][0] == shown["alone"][0]
+    assert {"theorem", "lemma ①", "other", "base", "alone"} <= set(shown)
+    assert shown["base"][0] < shown["lemma ①"][0] < shown["theorem"][0] == shown["alone"][0]
     assert shown["other"][0] < shown["theorem"][0]
     note = next(text for text in shown if text.startswith("faults:"))
-    assert "1  lost" in note and "unseen" not in note
+    assert "① lost" in note and "unseen" not in note
     assert len(figure.axes[0].patches) == 6
 
 
@@ -44,15 +45,20 @@ def test_no_arrow_runs_behind_a_box() -> None:
         (faults.USES, dict.fromkeys(all_claims(), "holds")),
     ):
         axes = figure_graph(uses, FAULTS, verdicts).axes[0]
-        boxes = [
-            patch.get_path().get_extents(patch.get_patch_transform()) for patch in axes.patches
+        corners = [
+            patch.get_path().get_extents(patch.get_patch_transform()).shrunk(0.98, 0.98).extents
+            for patch in axes.patches
         ]
-        for x, y in (line.get_data() for line in axes.lines):
+        left, low, right, high = np.transpose(corners)
+        heads = [[note.xyann, note.xy] for note in axes.texts if isinstance(note, Annotation)]
+        legs = [line.get_data() for line in axes.lines] + [np.transpose(leg) for leg in heads]
+        assert len(legs) > len(heads) > 0
+        for x, y in legs:
             along = np.linspace(0, len(x) - 1, 200)
-            for at in zip(
-                np.interp(along, range(len(x)), x), np.interp(along, range(len(x)), y), strict=True
-            ):
-                assert not any(box.shrunk(0.98, 0.98).contains(*at) for box in boxes)
+            at = np.transpose([np.interp(along, range(len(x)), values) for values in (x, y)])
+            across, up = at[:, :1], at[:, 1:]
+            inside = (left < across) & (across < right) & (low < up) & (up < high)
+            assert not inside.any()
 
 
 def test_constants_are_drawn_against_what_is_accepted() -> None:

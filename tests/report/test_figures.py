@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import bayesmeta as bm
-from bayesmeta.report.figures.compared import figure_compared
+from bayesmeta.report.figures.bands import log_ends
+from bayesmeta.report.figures.compared import _in_units, figure_compared
 from bayesmeta.report.figures.estimators import figure_estimators
 from bayesmeta.report.figures.figure1 import figure_1, figure_orderings
 from bayesmeta.report.figures.style import (
@@ -25,7 +27,8 @@ from bayesmeta.report.figures.style import (
     method_look,
     new_figure,
 )
-from bayesmeta.simulation.summaries import orderings
+from bayesmeta.report.numbers import ratio_of_means
+from bayesmeta.simulation.summaries import interval, orderings
 from bayesmeta.studies import bayes, estimators
 from tests.helpers import ROOT
 
@@ -101,6 +104,30 @@ def test_labels_of_the_recorded_figures() -> None:
     assert check_labels(figure_estimators(study, 5)) == 6 + 3
     compared = bm.read_record(ANALYSES / "bayes-vs-moment" / "compared.nc")
     assert check_labels(figure_compared(compared)) == 2 * (5 + 7 + 6)
+
+
+def test_means_over_runs_have_bands() -> None:
+    """A band a line, on log axes, too: it is the interval of the mean, in logarithms, and regret in
+    units of another's has that of the ratio."""
+    rng = np.random.default_rng(0)
+    values = rng.uniform(1, 2, (20, 3))
+    low, high = log_ends(values)
+    found = [interval(column) for column in values.T]
+    np.testing.assert_allclose(low * high, [one.mean**2 for one in found])
+    half = [(one.high - one.mean) / one.mean for one in found]
+    np.testing.assert_allclose(np.log(high / low), 2 * np.array(half))
+    np.testing.assert_allclose(log_ends(values, 0.5), np.sqrt([low, high]))
+    unit = xr.DataArray(rng.uniform(2, 3, (20, 3)), dims=("run", "n"))
+    ratio = _in_units(unit.copy(data=values), unit)
+    for k in range(3):
+        expected = ratio_of_means(values[:, k], unit.values[:, k])
+        np.testing.assert_allclose(interval(ratio.values[:, k]), expected)
+    compared = figure_compared(bm.read_record(ANALYSES / "bayes-vs-moment" / "compared.nc"))
+    study = figure_estimators(bm.read_record(ANALYSES / "estimators" / "estimators.nc"), 5)
+    for axes in (*compared.axes, *study.axes):
+        lines = [line for line in axes.lines if len(line.get_xdata()) > 3]
+        assert len(lines) >= 2
+        assert len([one for one in axes.collections if one.get_label() == "_band"]) == len(lines)
 
 
 def test_orderings_name_their_exceptions() -> None:

@@ -46,7 +46,7 @@ def test_the_record_holds_what_it_should(small: xr.Dataset) -> None:
 
 
 def test_relative_regret_is_paired_with_the_reference(small: xr.Dataset) -> None:
-    """Eq. (2): regret less that of the reference in the same run and task."""
+    """Eqs. (2) and (3): regret less that of the reference in the same run and task."""
     for name in small.agent.values:
         reference = str(small.reference.sel(agent=name).values)
         difference = small.regret.sel(agent=name) - small.regret.sel(agent=reference)
@@ -66,7 +66,8 @@ def test_errors_of_known_priors(small: xr.Dataset) -> None:
 
 
 def test_errors_are_those_of_the_prior_in_use() -> None:
-    """The block-wise bookkeeping of errors, across blocks, against the player's own priors."""
+    """Algorithm 2, task by task: the block-wise bookkeeping of errors, across blocks, against the
+    player's own priors."""
     family = bm.paper_family(horizon=12)
     row = replace(ROSTER["All-MTS_tau"], warmup=3)
     result = simulate_run(family, [row], tasks=300)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import bayesmeta as bm
+from bayesmeta.fitted.prior import FittedPrior
 from bayesmeta.report.page import faults
 from bayesmeta.studies import intervals, singular
 from tests.helpers import ROOT, load
@@ -23,6 +24,20 @@ def test_a_cell_has_all_ends() -> None:
     assert (wald.low < high).all() and (wald.high > low).all()
 
 
+def test_predictions_of_a_cell_are_those_of_predict() -> None:
+    """By a bootstrap, too, whose replications the cell draws once."""
+    stats, _ = intervals.tasks_of(10, np.random.default_rng(0))
+    fitted = bm.fit(stats)
+    assert isinstance(fitted, FittedPrior)
+    kind = {"uncertainty": "bootstrap", "random_seed": 3, "replications": 20}
+    found = fitted.predict(intervals.NEW, **kind)
+    low, high = float(found["low"].iloc[0]), float(found["high"].iloc[0])
+    drawn = fitted.redrawn(20, 3)
+    inside, width = intervals.of_a_new_task(fitted, drawn, high - 1e-9)
+    assert inside == 1 and width == pytest.approx(high - low, rel=1e-12)
+    assert intervals.of_a_new_task(fitted, drawn, high + 1e-9)[0] == 0
+
+
 def test_coverage_is_within_the_bounds_set_before_the_run() -> None:
     """Of profile intervals of each quantity, and of predictions for a new task."""
     record = bm.read_record(FOLDER / "intervals.nc")
@@ -33,8 +48,12 @@ def test_coverage_is_within_the_bounds_set_before_the_run() -> None:
         share = (here.covered / here.available).sel(interval="profile").values
         low, high = intervals.PROFILE_BOUNDS[n]
         assert ((low <= share) & (share <= high)).all(), (n, share)
+        share = here.predicted / here.predictions
         low, high = intervals.PREDICTION_BOUNDS[n]
-        assert low <= float(here.predicted) / intervals.RUNS <= high
+        assert low <= float(share.sel(uncertainty="mean")) <= high
+        low, high = intervals.BOOTSTRAP_BOUNDS[n]
+        assert low <= float(share.sel(uncertainty="bootstrap")) <= high
+        assert int(here.predictions.sel(uncertainty="bootstrap")) == intervals.BOOTSTRAPPED
 
 
 def test_intervals_of_singular_fits_are_within_the_bounds_set_before_the_run() -> None:

@@ -20,6 +20,7 @@ def made() -> xr.Dataset:
         {
             "estimate": ((*by, "quantity"), centre),
             "truth": (("replication", "quantity"), np.zeros((6, len(names)))),
+            "error": ((*by, "quantity"), np.full((6, 1, len(names)), 2.0)),
             "low": ((*by, "level", "quantity"), centre[:, :, None] - 1.0),
             "high": ((*by, "level", "quantity"), centre[:, :, None] + 1.0),
             "inside": ((*by, "level"), rng.uniform(size=(6, 1, 1))),
@@ -35,19 +36,23 @@ def made() -> xr.Dataset:
 
 
 def test_a_cell_sums_up_features_then_replications() -> None:
-    """Means and their errors, with the replication as the unit; what is lacking is left out."""
+    """Means of what there is, whatever replication or feature it is of, and their errors, with the
+    replication as the unit."""
     data = made()
     found = lab.summed_up(data)
     assert found.kind.values.tolist() == list(lab.KINDS)
     inside = np.abs(data.estimate.values[:, 0, :2]) <= 1
-    shares = np.where([[True, True]], inside, np.nan).astype(float)
-    shares[0, 0] = np.nan
-    each = np.nanmean(shares, axis=1)
+    there = np.ones((6, 2))
+    there[0, 0] = 0.0
+    share = (inside * there).sum() / there.sum()
+    apart = (inside * there - share * there).mean(axis=1)
     mu = found.sel(kind="mu", estimator="reml", level=0.8)
-    assert float(mu.coverage) == pytest.approx(each.mean())
-    assert float(mu.coverage_error) == pytest.approx(each.std(ddof=1) / np.sqrt(6))
+    assert float(mu.coverage) == pytest.approx(share)
+    error = apart.std(ddof=1) / np.sqrt(6) / there.mean()
+    assert float(mu.coverage_error) == pytest.approx(error)
     assert float(mu.available) == pytest.approx(11 / 12)
     assert float(mu.bias) == pytest.approx(data.estimate.values[:, 0, :2].mean())
+    assert float(mu.claimed) == pytest.approx(4.0)
     following = found.sel(kind="next", estimator="reml", level=0.8)
     assert float(following.coverage) == pytest.approx(float(data.inside.mean()))
     assert np.isnan(float(following.bias))

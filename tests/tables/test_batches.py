@@ -102,6 +102,22 @@ def test_dask(asked: str) -> None:
     check_same(found, bm.tabulate(table(), **ASKED[asked]))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("tasks", [5, 40, 600])
+def test_whole_numbers_as_labels(tasks: int, gaps: bool, tmp_path: Path) -> None:
+    """Looked up row by row; fewer than the rows of a batch, and many more."""
+    rng = np.random.default_rng(tasks)
+    frame = table().assign(g=rng.integers(-tasks // 2, tasks // 2, 1000).astype(np.int32))
+    asked = PLAIN | {"weights": "w", "drop_missing": gaps}
+    if gaps:
+        frame = frame.astype({"g": "Int32"})
+        frame.loc[[130, 700], "g"] = None
+    path = written(frame, tmp_path, "parquet")
+    found = bm.tabulate(path, batches=True, **asked)  # type: ignore[arg-type]
+    check_same(found, bm.tabulate(path, batches=False, **asked))  # type: ignore[arg-type]
+    assert found.dropped == 2 * gaps
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv", "dask"])
 def test_missing_values(kind: str, tmp_path: Path) -> None:
     """The same message, and the same rows left out; NA is a category of no feature."""

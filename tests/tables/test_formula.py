@@ -133,7 +133,7 @@ def test_a_transformation_keeps_its_numbers() -> None:
         ("y ~ y + (1 | g)", "column 'y' is the reward"),
         ("y ~ 1 + (x | g)", "'x' differs between tasks but has no mean of its own"),
         ("y ~ 0 + x + (x | g)", "'1' differs between tasks but has no mean"),
-        ("y ~ f + (0 + f | g)", "coded alike"),
+        ("y ~ f + (0 + f | g)", "write '0 + f' there, too"),
         ("y ~ x + 2:x + (1 | g)", "different numerical scaling"),
         ("y ~ x + (0 | g)", "has no features"),
         ("y ~ log(x) + (1 | g)", "'log(x)' is not a finite number in row 4"),
@@ -159,6 +159,28 @@ def test_parts() -> None:
         "1",
         "g",
     )
+
+
+def test_whole_numbers_as_categories_are_called_so() -> None:
+    """1, not 1.0, also in interactions; what is no whole number stays, and so does text."""
+    names = bm.tabulate(TABLE, "y ~ C(z) * f + (1 | g)").stats.feature_labels
+    assert "C(z)[T.2]" in names and "C(z)[T.32]:f[T.c]" in names and len(set(names)) == len(names)
+    names = bm.tabulate(TABLE, "y ~ 0 + C(x) + (0 + C(x) | g)").stats.feature_labels
+    assert list(names[:3]) == ["C(x)[-1]", "C(x)[0]", "C(x)[0.5]"]
+    text = TABLE.assign(f=["v1", "2.0", "2", "v1", "2.0", "2"])
+    names = bm.tabulate(text, "y ~ C(f) + (1 | g)").stats.feature_labels
+    assert list(names) == ["intercept", "C(f)[T.2.0]", "C(f)[T.v1]"]
+
+
+def test_categories_without_an_intercept_in_both_parts() -> None:
+    """As lme4 takes (0 + f | g) beside f: the same model, written with 0 + in both."""
+    with pytest.raises(bm.InputError, match=r"which the fixed part lacks; write '0 \+ x \+ f'"):
+        bm.tabulate(TABLE, "y ~ x + f + (0 + f | g)")
+    found = bm.tabulate(TABLE, "y ~ 0 + x + f + (0 + f | g)").stats
+    assert list(found.feature_labels) == ["x", "f[a]", "f[b]", "f[c]"]
+    assert found.differs.tolist() == [False, True, True, True]
+    with pytest.raises(bm.InputError, match="'x' differs between tasks but has no mean"):
+        bm.tabulate(TABLE, "y ~ f + (0 + x | g)")
 
 
 def test_unknown_categories_are_named() -> None:

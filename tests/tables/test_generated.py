@@ -180,11 +180,24 @@ def test_one_line_or_a_right_answer(name: str, seed: int, how: str, tmp_path: Pa
         return
     assert ended.code == 0, ended
     assert ("left out" in ended.error) == ("--drop-missing" in odd.arguments)
-    check_answer(json.loads(ended.output), pd.read_csv(path), odd.arguments)
+    searched = seed == 0 and how == "batches"
+    check_answer(json.loads(ended.output), pd.read_csv(path), odd.arguments, searched)
 
 
-def check_answer(found: dict[str, Any], frame: pd.DataFrame, arguments: list[str]) -> None:
-    """The mean is that of generalised least squares, given the covariance that was found."""
+class Dense(NamedTuple):
+    """Rows sorted by task, features in units of their sizes, and their places by task."""
+
+    x: np.ndarray
+    y: np.ndarray
+    noise: np.ndarray
+    """variances of rows, in units of sigma^2"""
+    tasks: list[np.ndarray]
+    vary: list[int]
+    known: bool
+
+
+def dense(found: dict[str, Any], frame: pd.DataFrame, arguments: list[str]) -> Dense:
+    """The rows that an answer speaks of, with features made here."""
     given = " ".join(arguments)
     columns = {"intercept": pd.Series(1.0, frame.index), "x": frame["x"], "z": frame["z"]}
     if "--fixed" in arguments or "+ f" in given:
@@ -193,24 +206,80 @@ def check_answer(found: dict[str, Any], frame: pd.DataFrame, arguments: list[str
             columns[f"f[T.{level}]"] = (frame["f"] == level).astype(float).where(known)
     used = pd.DataFrame({name: columns[name] for name in found["features"]})
     used = used.assign(y=frame["y"], g=frame["g"], w=frame["w"]).dropna()
-    variance = np.full(
-        len(used), (found["noise_sd"] or 1.0) ** 2
-    )  # null: known row by row, in units of 1
+    noise = np.ones(len(used))
     for option, power in (("--noise-var", 1), ("--noise-se", 2), ("--weights", -1)):
         if option in arguments:
-            variance = variance * used["w"].to_numpy() ** power
-    d = len(found["features"])
-    left, right = np.zeros((d, d)), np.zeros(d)
-    for label in used["g"].unique():
-        mine = (used["g"] == label).to_numpy()
-        a = used.loc[mine, found["features"]].to_numpy(float)
-        omega = a @ np.array(found["cov"]) @ a.T + np.diag(variance[mine])
-        left += a.T @ np.linalg.solve(omega, a)
-        right += a.T @ np.linalg.solve(omega, used.loc[mine, "y"].to_numpy())
-    assert found["rows"] == len(used) and found["tasks"] == used["g"].nunique()
-    sizes = np.sqrt(np.diag(left))
-    solved = np.linalg.solve(left / np.outer(sizes, sizes), right / sizes) / sizes
-    np.testing.assert_allclose(np.array(found["mean"]) * sizes, solved * sizes, atol=1e-3)
+            noise = noise * used["w"].to_numpy() ** power
+    labels = used["g"].to_numpy()
+    return Dense(
+        used[found["features"]].to_numpy(float),
+        used["y"].to_numpy(),
+        noise,
+        [np.flatnonzero(labels == one) for one in used["g"].unique()],
+        [found["features"].index(name) for name in found["varying"]],
+        any(one in arguments for one in ("--noise-var", "--noise-se")),
+    )
+
+
+def restricted(rows: Dense, cov: np.ndarray, variance: float) -> tuple[float, np.ndarray]:
+    """The restricted log-likelihood as lme4 has it, from the covariance of all rows of each task,
+    and the mean that is best there."""
+    d = rows.x.shape[1]
+    left, right, value = np.zeros((d, d)), np.zeros(d), 0.0
+    solved = []
+    for mine in rows.tasks:
+        a, y = rows.x[mine], rows.y[mine]
+        omega = a @ cov @ a.T + variance * np.diag(rows.noise[mine])
+        both = np.linalg.solve(omega, np.column_stack([a, y]))
+        left, right = left + a.T @ both[:, :-1], right + a.T @ both[:, -1]
+        value -= np.linalg.slogdet(omega)[1] + y @ both[:, -1]
+        solved.append(both)
+    mean = np.linalg.solve(left, right)
+    value += right @ mean - np.linalg.slogdet(left)[1]
+    return 0.5 * (value - (len(rows.y) - d) * np.log(2 * np.pi)), mean
+
+
+def highest(rows: Dense) -> tuple[float, np.ndarray, float]:
+    """The largest restricted log-likelihood that SciPy finds from a start of its own, with Sigma
+    and sigma there; the entries of a root of Sigma are free."""
+    from scipy.optimize import minimize
+
+    d, q = rows.x.shape[1], len(rows.vary)
+    places = np.tril_indices(q)
+
+    def spread(free: np.ndarray) -> tuple[np.ndarray, float]:
+        root, cov = np.zeros((q, q)), np.zeros((d, d))
+        root[places] = free[: len(places[0])]
+        cov[np.ix_(rows.vary, rows.vary)] = root @ root.T
+        return cov, 1.0 if rows.known else float(np.exp(2 * free[-1]))
+
+    start = np.append(np.eye(q)[places], [] if rows.known else [0.0])
+    ended = minimize(lambda free: -restricted(rows, *spread(free))[0], start, method="BFGS")
+    cov, variance = spread(ended.x)
+    return -float(ended.fun), cov, variance
+
+
+def check_answer(
+    found: dict[str, Any], frame: pd.DataFrame, arguments: list[str], searched: bool
+) -> None:
+    """Mean and log-likelihood are those of the covariance and the noise that were found; and where
+    it is ``searched``, these are the best: deviations and likelihood of another optimiser."""
+    rows = dense(found, frame, arguments)
+    assert found["rows"] == len(rows.y) and found["tasks"] == len(rows.tasks)
+    units = np.sqrt((rows.x**2).mean(axis=0))  # a likelihood is that of the features as given
+    cov = np.array(found["cov"]) * np.outer(units, units)
+    noise = 1.0 if rows.known else found["noise_sd"]  # null: known row by row, in units of 1
+    rows = rows._replace(x=rows.x / units)
+    value, mean = restricted(rows, cov, noise**2)
+    np.testing.assert_allclose(np.array(found["mean"]) * units, mean, atol=1e-4)
+    assert found["log_likelihood"] == pytest.approx(value - np.log(units).sum(), abs=1e-6)
+    if not searched:
+        return
+    best, cov_there, variance = highest(rows)
+    assert value == pytest.approx(best, abs=1e-4)
+    sds = [np.sqrt(np.diag(one)[rows.vary]) for one in (cov, cov_there)]
+    np.testing.assert_allclose(sds[0], sds[1], atol=0.02)
+    assert noise == pytest.approx(np.sqrt(variance), rel=1e-3)
 
 
 def test_there_are_a_hundred() -> None:

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from bayesmeta.checks import InputError
+from bayesmeta.tables.design import tabulate
 from bayesmeta.tables.reading import read_table
 from tests.helpers import run
 
@@ -244,3 +245,9 @@ def test_a_print_that_fails_leaves_no_plot(tmp_path: Path) -> None:
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert "cannot write to standard output" in done.stderr
     assert [one.name for one in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_a_data_set_is_named_where_it_is_taken_for_a_file() -> None:
+    """In Python a name is a path, and the data sets are loaded."""
+    with pytest.raises(InputError, match=r"no file sleepstudy; bm.load_data\('sleepstudy'\)"):
+        tabulate("sleepstudy", "Reaction ~ Days + (1 | Subject)")

@@ -22,6 +22,7 @@ from bayesmeta.report.figures.style import (
     new_figure,
     note_below,
     shortened,
+    tone,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def plot_biases(lab: xr.Dataset, tasks: int | None = None, *, axes: Axes | None 
         panel = figure.subplots()
     else:
         figure, (panel,) = panels_of(axes, 1)
-    panel.axvline(0, color=FAINT, linewidth=THIN)
+    panel.axvline(0, color=tone(FAINT), linewidth=THIN)
     ends = []
     for k, (name, look) in enumerate(looks.items()):
         own = at.sel(estimator=name)

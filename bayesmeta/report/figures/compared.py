@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bayesmeta.report.figures.bands import band, log_ends
 from bayesmeta.report.figures.style import (
     FAINT,
     End,
@@ -31,13 +32,13 @@ def figure_compared(record: xr.Dataset) -> Figure:
     figure = new_figure(15, 4.3 * len(rules))
     panels = figure.subplots(len(rules), 3, squeeze=False)
     for row, rule in zip(panels, rules, strict=True):
-        here, where = record.sel(rule=rule).mean("run"), _RULES[rule]
+        here, where = record.sel(rule=rule), _RULES[rule]
         same_mean = [name for name in METHODS if not name.startswith("widened")]
         _errors(row[0], here, "mean", same_mean)  # widening leaves the mean alone
         row[0].set_ylabel(r"$\|\hat\mu-\mu_*\|$ (log scale)")
         _errors(row[1], here, "cov", METHODS)
         row[1].set_ylabel(r"$\|\hat\Sigma-\Sigma_*\|_{\rm op}$ (log scale)")
-        regret = here.regret / here.regret.sel(played="KTS")
+        regret = _in_units(here.regret, here.regret.sel(played="KTS"))
         row[2].set_ylim(0.9, 6)
         row[2].axhline(1, color=FAINT, linewidth=0.8)
         _curves(row[2], [(regret.sel(played=name), method_look(name)) for name in PLAYED])
@@ -50,7 +51,9 @@ def figure_compared(record: xr.Dataset) -> Figure:
     for axes in panels[-1]:
         axes.set_xlabel("tasks $n$ (log scale)")
     note_below(
-        figure, "lines: means over runs; dotted: what is said about the error with probability 95%"
+        figure,
+        f"lines: means over {record.sizes['run']} runs, with 95% intervals    dotted: what is said "
+        "about the error with probability 95%",
     )
     return figure
 
@@ -64,9 +67,20 @@ def _errors(axes: Axes, here: xr.Dataset, part: str, methods: Sequence[str]) -> 
     _curves(axes, curves)
 
 
+def _in_units(regret: xr.DataArray, of: xr.DataArray) -> xr.DataArray:
+    """Runs whose mean is the ratio of mean regrets, and whose spread is that of the ratio, regret
+    and unit being those of the same tasks (the delta method)."""
+    unit = of.mean("run")
+    return (regret - regret.mean("run") / unit * (of - unit)) / unit
+
+
 def _curves(axes: Axes, curves: Sequence[tuple[xr.DataArray, Look]]) -> None:
-    """Lines against n, with their names at the end."""
+    """Lines of means over runs against n, with their intervals and their names at the end."""
     axes.set(xscale="log", yscale="log")
+    ends = []
     for values, style in curves:
-        axes.plot(values.n, values, **style.options())
-    label_ends(axes, [End(float(v.n[-1]), float(v[-1]), style) for v, style in curves])
+        mean = values.mean("run")
+        band(axes, values.n.values, *log_ends(values.transpose("run", "n").values), style)
+        axes.plot(values.n, mean, **style.options())
+        ends.append(End(float(values.n[-1]), float(mean[-1]), style))
+    label_ends(axes, ends)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesmeta.calibration.verdict import LACKING
 from bayesmeta.report.figures.style import (
     BAND,
     FAINT,
+    MARKER,
     End,
     Look,
     clean,
@@ -28,10 +30,22 @@ TITLES = {
     "mu": "mean μ",
     "sd": "standard deviations",
     "corr": "correlations",
+    "cov": "entries of Σ",
     "next": "next task's θ",
 }
 CHANCE = 1.96
 """Monte-Carlo errors that a bar reaches."""
+LOWEST = 60.0
+"""Per cent: lower coverages are drawn at this edge."""
+FEWEST = 0.05
+"""Share of replications with a region below which nothing is drawn."""
+EDGE = (
+    f"at the edge: {LOWEST:g}% or less; open: fewer than {100 * (1 - LACKING):g}% of replications "
+    "have a region"
+)
+"""What such marks say, for notes."""
+PER_LINE = 7
+"""Names in a line of a key."""
 
 
 def figure_by_tasks(
@@ -78,25 +92,33 @@ def _panel(
     for name, found in lines.items():
         look = method_look(name)
         at = found.sel(dim=dim, kind=kind).sel(level=level, method="nearest")
-        y = size * at[measure].where(at.available > 0.05)
+        y = size * at[measure].where(at.available > FEWEST)
         error = CHANCE * size * at[f"{measure}_error"]
+        low, high = y - error, y + error
+        if measure == "coverage":
+            y, low, high = (one.clip(min=LOWEST) for one in (y, low, high))
         there = y.notnull().values
         if not there.any():
             continue
         x = at.tasks.values[there]
         axes.plot(x, y.values[there], **look.options())
-        axes.vlines(
-            x, (y - error).values[there], (y + error).values[there], color=look.color, linewidth=1
-        )
+        axes.vlines(x, low.values[there], high.values[there], color=look.color, linewidth=1)
+        few = at.available.values[there] < 1 - LACKING
+        axes.plot(x[few], y.values[there][few], look.marker, **_open(look, MARKER))
         ends.append(End(float(x[-1]), float(y.values[there][-1]), look))
     axes.set_xscale("log")
     clean(axes)
     if measure == "coverage":
         axes.axhline(100 * level, color=FAINT, linewidth=1, zorder=0)
-        axes.set_ylim(max(axes.get_ylim()[0], 40.0), 101)
+        axes.set_ylim(max(axes.get_ylim()[0], LOWEST - 1), 101)
     else:
         axes.set_yscale("log")
     return ends
+
+
+def _open(look: Look, size: float) -> dict[str, Any]:
+    """A marker whose middle is white."""
+    return {"color": look.color, "markerfacecolor": "white", "markersize": size}
 
 
 def figure_pit(
@@ -126,35 +148,38 @@ def figure_rows(
     table: xr.Dataset,
     rows: Sequence[str],
     along: str,
-    names: Sequence[str],
+    looks: Mapping[str, Look],
     kinds: Sequence[str],
     level: float,
     note: str,
 ) -> Figure:
-    """Coverage of estimators (``names``) in several settings (``rows`` of ``along``), side by
-    side, a panel a kind."""
-    figure = new_figure(3.6 * len(kinds) + 1.2, 0.62 * len(rows) + 1.7)
+    """Coverage of estimators (``looks`` by their names) in several settings (``rows`` of
+    ``along``), side by side, a panel a kind."""
+    figure = new_figure(3.6 * len(kinds) + 1.2, max(0.62, 0.11 * len(looks)) * len(rows) + 1.7)
     panels = np.atleast_1d(figure.subplots(1, len(kinds), sharey=True))
     for axes, kind in zip(panels, kinds, strict=True):
         axes.axvline(100 * level, color=FAINT, linewidth=1)
-        for k, name in enumerate(names):
-            look, shift = method_look(name), 0.8 * ((k + 0.5) / len(names) - 0.5)
+        for k, (name, look) in enumerate(looks.items()):
+            shift = 0.8 * ((k + 0.5) / len(looks) - 0.5)
             for i, row in enumerate(rows):
                 at = table.sel({"kind": kind, "estimator": name, along: row})
                 at = at.sel(level=level, method="nearest")
-                if not float(at.available) > 0.05:
+                if not float(at.available) > FEWEST:
                     continue
                 middle, half = 100 * float(at.coverage), 100 * CHANCE * float(at.coverage_error)
-                axes.hlines(i + shift, middle - half, middle + half, color=look.color, linewidth=1)
-                axes.plot(middle, i + shift, look.marker, color=look.color, markersize=4.5)
+                low, middle, high = np.maximum([middle - half, middle, middle + half], LOWEST)
+                axes.hlines(i + shift, low, high, color=look.color, linewidth=1)
+                filled = {"color": look.color, "markersize": 4.5}
+                few = float(at.available) < 1 - LACKING
+                axes.plot(middle, i + shift, look.marker, **(_open(look, 4.5) if few else filled))
         axes.set_xlabel(f"covered by {100 * level:g}% regions (%)")
-        axes.set_xlim(max(axes.get_xlim()[0], 30.0), min(axes.get_xlim()[1], 101.0))
+        axes.set_xlim(max(axes.get_xlim()[0], LOWEST - 1), min(axes.get_xlim()[1], 101.0))
         clean(axes, TITLES[kind], grid="x")
         for i in range(1, len(rows)):
             axes.axhline(i - 0.5, color=BAND, linewidth=0.6, zorder=0)
     panels[0].set_yticks(range(len(rows)), list(rows))
     panels[0].invert_yaxis()
-    _key(figure, [method_look(name) for name in names])
+    _key(figure, list(looks.values()))
     note_below(figure, note)
     return figure
 
@@ -168,5 +193,9 @@ def _key(figure: Figure, looks: Sequence[Look]) -> None:
         for one in looks
     ]
     figure.legend(
-        handles=marks, loc="outside upper center", ncols=len(marks), frameon=False, fontsize=8.5
+        handles=marks,
+        loc="outside upper center",
+        ncols=min(len(marks), PER_LINE),
+        frameon=False,
+        fontsize=8.5,
     )

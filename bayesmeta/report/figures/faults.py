@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WIDE, _TALL, _HALF = 1.95, 0.34, 0.9
+_WIDE, _TALL, _HALF = 2.1, 0.34, 0.9
 """Inches from column to column and from row to row; the width of a box, in columns."""
+CIRCLED = "①②③④⑤⑥⑦⑧⑨"
+"""The numbers of faults, in pictures and text."""
 
 
 def figure_graph(
@@ -37,12 +39,14 @@ def figure_graph(
     for chain in chains:
         _arrow(axes, [places[name] for name in chain], verdicts[chain[0]] == "violated")
     for name, place in ((name, at) for name, at in places.items() if name in verdicts):
-        broken = [k for k, fault in enumerate(faults, 1) if name in fault.breaks]
+        broken = "".join(CIRCLED[k] for k, one in enumerate(faults) if name in one.breaks)
         _box(axes, place, name, verdicts[name] == "violated", broken)
     axes.set_xlim(-0.6, len(columns) - 0.4)
     axes.set_ylim(-tallest / 2 - 1.6, tallest / 2 + 0.6)
     axes.axis("off")
-    lines = [f"{k}  {fault.name}" for k, fault in enumerate(faults, 1) if _shown(fault, places)]
+    lines = [
+        f"{CIRCLED[k]} {fault.name}" for k, fault in enumerate(faults) if _shown(fault, places)
+    ]
     half = -(-len(lines) // 2)
     rows = ["     ".join(lines[:half]), "     ".join(lines[half:])]
     axes.text(
@@ -139,7 +143,7 @@ def _arrow(axes: Axes, stops: Sequence[tuple[float, float]], bad: bool) -> None:
     )
 
 
-def _box(axes: Axes, place: tuple[float, float], name: str, bad: bool, faults: list[int]) -> None:
+def _box(axes: Axes, place: tuple[float, float], name: str, bad: bool, faults: str) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     x, y = place
@@ -156,8 +160,9 @@ def _box(axes: Axes, place: tuple[float, float], name: str, bad: bool, faults: l
             zorder=2,
         )
     )
-    label = name + ("  " + " ".join(map(str, faults)) if faults else "")
+    label = f"{name} {faults}".strip()
     weight = "bold" if bad else "normal"
-    axes.text(x, y, label, ha="center", va="center", fontsize=8, weight=weight, color=INK)
+    size = 8 if len(label) < 26 else 6.5
+    axes.text(x, y, label, ha="center", va="center", fontsize=size, weight=weight, color=INK)
     if name in ("theorem-1", "theorem-2"):
         axes.text(x, y + 0.5, "survives repaired", ha="center", fontsize=SMALL, color=NOTE)

@@ -23,6 +23,7 @@ from bayesmeta.report.figures.style import (
     looks_of,
     note_below,
     shortened,
+    tone,
 )
 
 if TYPE_CHECKING:
@@ -86,18 +87,22 @@ def plot_next_task(
         panel.set_ylabel("its distribution, less the uniform one", fontsize=LABEL)
     if axes is None:
         more = len(features) - FEATURES
+        counts = own.pit_distance.notnull().sum("replication")
+        few = [look.label for name, look in looks.items() if counts.sel(estimator=name) < FEWEST]
         note_below(
             figure,
             f"{int(own.tasks)} tasks, one next task of each of {own.sizes['replication']} "
             "replications; grey: where right forecasts stay with probability 95%, all points "
-            "together" + (f"; {more} more features are not shown" if more > 0 else ""),
+            "together"
+            + (f"; {more} more features are not shown" if more > 0 else "")
+            + (f"; with fewer than {FEWEST} forecasts, not shown: {', '.join(few)}" if few else ""),
         )
     return figure
 
 
 def _draw(axes: Axes, values: xr.DataArray, looks: dict[str, Look]) -> None:
     found: dict[str, Uniformity] = {}
-    axes.axhline(0, color=FAINT, linewidth=THIN)
+    axes.axhline(0, color=tone(FAINT), linewidth=THIN)
     for name in looks:
         pit = values.sel(estimator=name).dropna("replication").values
         if len(pit) >= FEWEST:
@@ -105,7 +110,8 @@ def _draw(axes: Axes, values: xr.DataArray, looks: dict[str, Look]) -> None:
     if not found:
         return
     widest = max(found.values(), key=lambda one: float((one.high - one.low).max()))
-    axes.fill_between(widest.points, widest.low, widest.high, color=BAND, linewidth=0, zorder=0)
+    grey = tone(BAND)
+    axes.fill_between(widest.points, widest.low, widest.high, color=grey, linewidth=0, zorder=0)
     for name, one in found.items():
         axes.plot(one.points, one.difference, label=name, **looks[name].options(marked=False))
     shares = values.notnull().mean("replication")

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bayesmeta.report.figures.style import BLUE, FAINT, INK, ORANGE, clean, new_figure, note_below
+from bayesmeta.report.figures.style import (
+    BLUE,
+    FAINT,
+    INK,
+    LABEL,
+    ORANGE,
+    clean,
+    new_figure,
+    note_below,
+)
 from bayesmeta.report.numbers import exact_share
 
 if TYPE_CHECKING:
@@ -20,7 +29,7 @@ def figure_intervals(record: xr.Dataset, level: float) -> Figure:
     """Coverage of every quantity with exact 95% intervals, a panel a number of tasks."""
     sizes, names = record.n.values.tolist(), record.quantity.values.tolist()
     figure = new_figure(12, 4.2)
-    panels = figure.subplots(1, len(sizes), sharey=True)
+    panels = figure.subplots(1, len(sizes), sharex=True, sharey=True)
     for axes, n in zip(panels, sizes, strict=True):
         axes.axvline(100 * level, color=FAINT, linewidth=1)
         for k, (method, (color, marker)) in enumerate(_LOOKS.items()):
@@ -31,12 +40,16 @@ def figure_intervals(record: xr.Dataset, level: float) -> Figure:
                     continue
                 share, row = exact_share(int(here.covered[i]), of), i + 0.22 * (k - 1)
                 axes.hlines(row, 100 * share.low, 100 * share.high, color=color, linewidth=1)
-                said = method if i == 0 else None
-                axes.plot(100 * share.mean, row, marker, color=color, markersize=4, label=said)
+                axes.plot(100 * share.mean, row, marker, color=color, markersize=4)
+                if i == 0 and n == sizes[-1]:  # beside the last panel, further apart than the bars
+                    axes.text(
+                        1.02, i + 0.32 * (k - 1), method, color=color, fontsize=LABEL, va="center",
+                        transform=axes.get_yaxis_transform(),
+                    )  # fmt: skip
         axes.set_xlabel("covered (%)")
         clean(axes, f"{n} tasks", grid="x")
     panels[0].set_yticks(np.arange(len(names)), names)
     panels[0].invert_yaxis()
-    panels[0].legend(frameon=False, fontsize=8, loc="lower left")
+    panels[0].set_xticks(range(80, 101, 5))
     note_below(figure, "bars: exact 95% intervals over runs; line: the nominal coverage")
     return figure

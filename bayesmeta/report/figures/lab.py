@@ -23,6 +23,7 @@ from bayesmeta.report.figures.style import (
     looks_of,
     new_figure,
     note_below,
+    tone,
 )
 
 if TYPE_CHECKING:
@@ -98,8 +99,8 @@ def plot_coverage(
                 gap, error = (one.sel(estimator=name).values for one in (gaps, own.error))
                 panel.errorbar(percent, gap, yerr=200 * error, fmt="none", ecolor=look.color)
         else:
-            panel.fill_between(percent, *grey, color=BAND, linewidth=0)
-        _points_scale(panel, gaps, *grey)
+            panel.fill_between(percent, *grey, color=tone(BAND), linewidth=0)
+        points_scale(panel, gaps, *grey)
         _draw(panel, percent, gaps, looks, own.available)
         panel.set_xlabel("level, %", fontsize=LABEL)
         panel.set_ylabel("coverage less level, points", fontsize=LABEL)
@@ -165,11 +166,11 @@ def plot_coverage_by_tasks(
         gaps = 100 * (own.coverage - chosen)
         clean(above, TITLES.get(kind, kind))
         if kind != NEXT:
-            above.axhspan(*(float(end[0]) for end in grey), color=BAND, linewidth=0)
-        _points_scale(above, gaps, *grey)
+            above.axhspan(*(float(end[0]) for end in grey), color=tone(BAND), linewidth=0)
+        points_scale(above, gaps, *grey)
         above.set_ylabel(f"coverage less {100 * chosen:g}, points", fontsize=LABEL)
         clean(below)
-        _log_scale(below)
+        log_scale(below)
         below.set_ylabel("width", fontsize=LABEL)
         below.set_xlabel("number of tasks", fontsize=LABEL)
         for panel, values in ((above, gaps), (below, own.width)):
@@ -271,18 +272,18 @@ def _draw(
     label_ends(axes, ends)
 
 
-def _points_scale(axes: Axes, gaps: xr.DataArray, *grey: Array) -> None:
+def points_scale(axes: Axes, gaps: xr.DataArray, *grey: Array) -> None:
     """Points near 0 as they are, far from it by their logarithm, so that what is a little wrong
     shows beside what is quite wrong."""
     every = np.concatenate([np.ravel(gaps.values), *map(np.ravel, grey)])
-    axes.axhline(0, color=FAINT, linewidth=THIN)
+    axes.axhline(0, color=tone(FAINT), linewidth=THIN)
     axes.set_yscale("symlog", linthresh=10, linscale=1.5)
     ticks = [-50, -20, -10, -5, 0, 5, 10, 20, 50]
     axes.set_yticks(ticks, [f"{tick}" for tick in ticks])
     axes.set_ylim(min(-5.0, 1.2 * np.nanmin(every)), max(5.0, 1.2 * np.nanmax(every)))
 
 
-def _log_scale(axes: Axes) -> None:
+def log_scale(axes: Axes) -> None:
     """Numbers at 1, 2 and 5 times powers of ten."""
     from matplotlib.ticker import LogLocator
 

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, NOTE, FAINT, GRID = "#222222", "#555555", "#999999", "#e6e6e6"
-"""Colours of labels, of notes, of lines of reference and of grids."""
+"""Colours of labels, notes, lines of reference and grids; ``tone`` fits them to the page."""
 BLUE, ORANGE, BAND = "#0072B2", "#D55E00", "#dddddd"
 """Two colours that contrast for everybody, and what fills a band."""
+CONTRAST = 3.0
+"""Of a line and a dark page, at least: what WCAG 2 asks of graphics."""
 TITLE, LABEL, SMALL = 11.0, 9.5, 8.0
 """Sizes of type: titles of panels; labels and notes; ticks with long names."""
 LINE, THIN, MARKER = 1.6, 0.7, 4.5
@@ -38,10 +40,39 @@ class Look(NamedTuple):
     line: Any
     marker: str
 
+    def toned(self) -> Look:
+        """The same on the page there is."""
+        return self._replace(color=tone(self.color))
+
     def options(self, marked: bool = True) -> dict[str, Any]:
         """The arguments of matplotlib's ``plot``."""
         dots = {"marker": self.marker, "markersize": MARKER} if marked else {}
         return {"color": self.color, "linestyle": self.line, "linewidth": LINE, **dots}
+
+
+def tone(color: str) -> str:
+    """The colour on the page that matplotlib's settings ask for: as it is where axes are light. On
+    a dark one a grey keeps its place between the page and the text, and other colours are mixed
+    with that of the text until they show."""
+    from matplotlib import rcParams
+    from matplotlib.colors import to_hex, to_rgb
+
+    page, text = (np.array(to_rgb(rcParams[name])) for name in ("axes.facecolor", "text.color"))
+    if _light(page) >= 0.5:
+        return color
+    own = np.array(to_rgb(color))
+    if np.ptp(own) < 0.02:
+        return to_hex(tuple(own.mean() * page + (1 - own.mean()) * text))
+    shares = np.linspace(0, 1, 21)
+    mixed = [(1 - share) * own + share * text for share in shares]
+    shown = (one for one in mixed if (_light(one) + 0.05) / (_light(page) + 0.05) >= CONTRAST)
+    return to_hex(tuple(next(shown, text)))
+
+
+def _light(rgb: Array) -> float:
+    """Relative luminance, as WCAG 2 defines it."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ (0.2126, 0.7152, 0.0722))
 
 
 # colours of Okabe and Ito, told apart by all common kinds of colour vision
@@ -63,11 +94,11 @@ _SPARE = ("#CC79A7", "#56B4E9", "#F0E442", "#332288", "#882255", "#44AA99")
 def look(agent: str) -> Look:
     """The look of an agent; rows the paper does not draw get a colour and marker by their name."""
     if agent in _AGENTS:
-        return _AGENTS[agent]
+        return _AGENTS[agent].toned()
     label = agent.replace("_tau", r"$_\tau$").replace("_rescue", r"$_{\mathrm{rescue}}$")
     order = sum(agent.encode())
     marker = "X*<>hp"[order % 6]
-    return Look(label, _SPARE[order % len(_SPARE)], (0, (4, 1, 1, 1, 1, 1)), marker)
+    return Look(label, _SPARE[order % len(_SPARE)], (0, (4, 1, 1, 1, 1, 1)), marker).toned()
 
 
 _METHODS = {
@@ -88,7 +119,7 @@ _SAME = {"widened, c_w = 10": "moment-widened", "REML": "reml"}
 
 def method_look(method: str) -> Look:
     """The look of a method of estimation, by any of the names that studies give it."""
-    return _METHODS[_SAME.get(method, method)]
+    return _METHODS[_SAME.get(method, method)].toned()
 
 
 def looks_of(names: Sequence[str]) -> dict[str, Look]:
@@ -103,7 +134,7 @@ def looks_of(names: Sequence[str]) -> dict[str, Look]:
         free = (way for way in ways if (str(way[0]), way[1]) not in taken)
         line, marker = next(free, ways[0])
         taken.add((str(line), marker))
-        found[name] = Look(shortened(name, 30), own.color, line, marker)
+        found[name] = Look(shortened(name, 30), own.color, line, marker).toned()
     return found
 
 
@@ -136,7 +167,7 @@ def clean(axes: Axes, title: str = "", grid: str = "both") -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     if grid in ("x", "y", "both"):
-        axes.grid(axis=grid, color=GRID, linewidth=0.6)  # type: ignore[arg-type]
+        axes.grid(axis=grid, color=tone(GRID), linewidth=0.6)  # type: ignore[arg-type]
     axes.set_axisbelow(True)
     if title:
         axes.set_title(title, fontsize=TITLE)
@@ -144,9 +175,9 @@ def clean(axes: Axes, title: str = "", grid: str = "both") -> None:
 
 def note_below(figure: Figure, text: str) -> None:
     """A note under all panels, in lines no wider than the figure."""
-    room = 72 * figure.get_figwidth() - 4 * LABEL
+    room = 0.96 * 72 * figure.get_figwidth() - 4 * LABEL  # letters are wider in few pixels
     lines = [part for line in text.split("\n") for part in wrapped(line, room)]
-    figure.supxlabel("\n".join(lines), fontsize=LABEL, color=NOTE)
+    figure.supxlabel("\n".join(lines), fontsize=LABEL, color=tone(NOTE))
 
 
 def wrapped(line: str, room: float) -> list[str]:
@@ -263,7 +294,7 @@ def label_ends(axes: Axes, ends: Sequence[End]) -> None:
             (1.0, place),
             xycoords=beside(31),
             va="center",
-            color=INK,
+            color=tone(INK),
             fontsize=LABEL,
             annotation_clip=False,
         ).set_gid("label")
@@ -283,8 +314,13 @@ def label_peaks(axes: Axes, peaks: Sequence[End], limit: float, rows: int = 1) -
                 ha="center",
                 va="center",
                 fontsize=LABEL,
-                color=INK,
-                arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": THIN, "shrinkB": 0},
+                color=tone(INK),
+                arrowprops={
+                    "arrowstyle": "-",
+                    "color": tone(FAINT),
+                    "linewidth": THIN,
+                    "shrinkB": 0,
+                },
             ).set_gid("label")
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesmeta.checks import Array, one_of
+from bayesmeta.checks import Array, of_type, one_of
 from bayesmeta.estimators.moments import least_squares
 from bayesmeta.fitted.tables import percent
 from bayesmeta.report.console import same_in_words
+from bayesmeta.report.figures.lab import panels_of
 from bayesmeta.report.figures.style import (
     APART,
     BLUE,
@@ -24,10 +25,12 @@ from bayesmeta.report.figures.style import (
     new_figure,
     note_below,
     shortened,
+    tone,
 )
 from bayesmeta.statistics import TaskStatistics
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from bayesmeta.fitted.posterior import FittedPosterior
@@ -76,7 +79,52 @@ class Forest(NamedTuple):
         return Forest(*(part[..., features] for part in self))
 
 
-def figure_fit(fitted: FittedPrior, sort: str | None = None) -> Figure:
+def plot_tasks(
+    fitted: FittedPrior | FittedPosterior,
+    sort: str | None = None,
+    *,
+    axes: Axes | Sequence[Axes] | None = None,
+) -> Figure:
+    """A forest of tasks with shrinkage: each one's least squares, what the fit makes of it, the
+    prior.
+
+    A panel for every feature that differs between tasks, at most 60 tasks, evenly spaced in rank.
+    Open circles are least squares, where a task determines them; dots with bars are posterior means
+    and intervals of the fit's level; line and band are the prior's mean and where tasks lie. Bars
+    of a ``FittedPosterior`` have the doubt about the prior in them.
+
+    Parameters
+    ----------
+    fitted : FittedPrior or FittedPosterior
+        What ``fit`` returned.
+    sort : str, optional
+        The feature that orders tasks; the last one where None.
+    axes : matplotlib.axes.Axes, or several, optional
+        Where to draw, one for each panel; a new figure where None.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        That of the axes.
+
+    Examples
+    --------
+    >>> fit = bm.fit(bm.load_data("sleepstudy"), "Reaction ~ Days + (Days | Subject)")
+    >>> [panel.get_title() for panel in bm.plot_tasks(fit, sort="Days").axes]
+    ['intercept', 'Days']
+    """
+    from bayesmeta.fitted.posterior import FittedPosterior
+    from bayesmeta.fitted.prior import FittedPrior
+
+    if isinstance(fitted, FittedPosterior):
+        return figure_tasks(fitted, sort, axes)
+    of_type("fitted", fitted, FittedPrior, "give what fit returned")
+    return figure_fit(fitted, sort, axes)
+
+
+def figure_fit(
+    fitted: FittedPrior, sort: str | None = None, axes: Axes | Sequence[Axes] | None = None
+) -> Figure:
     """Every task's own estimate and its shrunken one, feature by feature, with the prior.
     Tasks are in the order of the feature ``sort``, the last one where None. Features that are the
     same in all tasks are left out.
@@ -112,6 +160,7 @@ def figure_fit(fitted: FittedPrior, sort: str | None = None) -> Figure:
         + _same(names[~vary].tolist()),
         by,
         fitted.conditional,
+        axes,
     )
 
 
@@ -127,7 +176,9 @@ def place_of(sort: str | None, features: Sequence[Hashable]) -> int:
     return len(names) - 1 if sort is None else names.index(one_of("sort", sort, names))
 
 
-def figure_tasks(fitted: FittedPosterior, sort: str | None = None) -> Figure:
+def figure_tasks(
+    fitted: FittedPosterior, sort: str | None = None, axes: Axes | Sequence[Axes] | None = None
+) -> Figure:
     """Every task's theta given all data, feature by feature, as ``figure_fit`` has it for one
     estimate of the prior: here the doubt about the prior is in the bars and the band, which have
     the fit's level and are exact given the draws."""
@@ -165,6 +216,7 @@ def figure_tasks(fitted: FittedPosterior, sort: str | None = None) -> Figure:
         + "\n(the doubt about the prior included)"
         + _same(names[~vary].tolist()),
         by,
+        given=axes,
     )
 
 
@@ -185,27 +237,38 @@ def forest(
     band: str,
     by: int = -1,
     conditional: bool = False,
+    given: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
     """Tasks below each other, a panel a feature, of ``total`` tasks; ``dots`` and ``band`` say
     what the dots and the band are, ``by`` which feature orders tasks; bars that are conditional
-    are dashed."""
+    are dashed. On the axes ``given``, without a note, where there are some."""
     line = (0, (2, 1.5)) if conditional else "-"
     d, rows = len(features), np.arange(len(tasks))
-    figure = new_figure(1.6 + 3.6 * d, 1.8 + 0.19 * len(rows))
-    panels = figure.subplots(1, d, sharey=True, squeeze=False)[0]
+    if given is None:
+        figure = new_figure(1.6 + 3.6 * d, 1.8 + 0.19 * len(rows))
+        panels = list(figure.subplots(1, d, sharey=True, squeeze=False)[0])
+    else:
+        figure, panels = panels_of(given, d)
     for i, axes in enumerate(panels):
-        axes.axvspan(*shown.band[:, i], color=BLUE, alpha=0.10, linewidth=0)
-        axes.axvline(shown.centre[i], color=BLUE, linewidth=1.2)
-        axes.hlines(rows, shown.low[:, i], shown.high[:, i], color=INK, linewidth=1, linestyle=line)
-        axes.plot(shown.mean[:, i], rows, "o", color=INK, markersize=MARKER)
-        axes.plot(shown.own[:, i], rows, "o", color=ORANGE, markersize=MARKER, fillstyle="none")
+        axes.axvspan(*shown.band[:, i], color=tone(BLUE), alpha=0.10, linewidth=0)
+        axes.axvline(shown.centre[i], color=tone(BLUE), linewidth=1.2)
+        low, high = shown.low[:, i], shown.high[:, i]
+        axes.hlines(rows, low, high, color=tone(INK), linewidth=1, linestyle=line)
+        axes.plot(shown.mean[:, i], rows, "o", color=tone(INK), markersize=MARKER)
+        own = shown.own[:, i]
+        axes.plot(own, rows, "o", color=tone(ORANGE), markersize=MARKER, fillstyle="none")
         axes.set_xlabel("coefficient")
         few_ticks(axes)
         clean(axes, shortened(str(features[i]), 36), grid="x")
-    panels[0].set_yticks(rows, [shortened(str(label), 40) for label in tasks], fontsize=SMALL)
+    names = [shortened(str(label), 40) for label in tasks]
+    for axes in panels[1:] if given is not None else []:  # they may share no axis
+        axes.set_yticks(rows, [])
+        axes.set_ylim(-0.8, len(rows) - 0.2)
+    panels[0].set_yticks(rows, names, fontsize=SMALL)
     some = f"task ({len(rows)} of {total}, evenly by rank)"
     panels[0].set_ylabel("task" if total == len(rows) else some)
     panels[0].set_ylim(-0.8, len(rows) - 0.2)
     order = f"tasks in the order of {shortened(str(features[by]), 36)}"
-    note_below(figure, APART.join(filter(None, (dots, shown.circles(), order))) + f"\n{band}")
+    if given is None:
+        note_below(figure, APART.join(filter(None, (dots, shown.circles(), order))) + f"\n{band}")
     return figure

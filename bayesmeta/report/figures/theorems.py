@@ -19,6 +19,7 @@ from bayesmeta.report.figures.style import (
     clean,
     label_ends,
     new_figure,
+    note_below,
 )
 from bayesmeta.simulation.summaries import Interval
 
@@ -64,6 +65,7 @@ def figure_deviations(
         label_ends(axes, here)
     for axes in grid[-1]:
         axes.set_xlabel("size of the deviation (norm)")
+    note_below(figure, "means over runs; bars: 95% intervals (mostly smaller than the markers)")
     return figure
 
 
@@ -114,4 +116,5 @@ def figure_growth(panels: Sequence[Growth]) -> Figure:
         clean(axes)
         label_ends(axes, ends)
     row[0].set_ylabel("relative regret, units of reward (log scale)")
+    note_below(figure, "means over runs; bars: 95% intervals (mostly smaller than the markers)")
     return figure

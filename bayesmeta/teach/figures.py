@@ -1,0 +1,249 @@
+"""The pictures of the page, drawn as wide as its reader's screen."""
+
+from __future__ import annotations
+
+import math
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesmeta.checks import Array
+from bayesmeta.report.figures.style import (
+    BAND,
+    BLUE,
+    FAINT,
+    INK,
+    LABEL,
+    NOTE,
+    ORANGE,
+    SMALL,
+    End,
+    Look,
+    clean,
+    label_ends,
+    method_look,
+)
+from bayesmeta.teach.posterior import Draws
+from bayesmeta.teach.world import METHODS, Cloud, NextRegret, Steps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INSIDE = 0.9
+"""The probability inside every ellipse."""
+_RADIUS = math.sqrt(-2 * math.log(1 - INSIDE))  # in two dimensions
+LOOKS = {
+    "truth": Look("truth", INK, "-", "o"),
+    "moment": method_look("moment")._replace(label="eq. (11)"),
+    "moment-widened": method_look("moment-widened")._replace(label="eq. (12)"),
+    "reml": method_look("reml"),
+    "posterior": method_look("posterior draws")._replace(label="posterior"),
+    "nothing": Look("no prior known", "#CC79A7", (0, (1, 2)), "^"),
+}
+"""How the page draws a prior, by its name in ``world.PRIORS``."""
+DRAWN = 25
+"""Ellipses of posterior draws."""
+KEY = 0.66
+"""Inches above a panel of ``figure_step``, for its title and key."""
+
+
+def to_svg(figure: Figure) -> str:
+    """The picture as an SVG element with its words as text."""
+    import matplotlib as mpl
+
+    out = StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "explore"}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def ellipse(mean: Array, cov: Array, points: int = 121) -> Array | None:
+    """The ellipse that holds 90% of N(mean, cov), as points (points, 2); none of no covariance."""
+    values, vectors = np.linalg.eigh(cov)
+    if values[0] < -1e-9:
+        return None
+    angle = np.linspace(0, 2 * math.pi, points)
+    circle = np.column_stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(mean + _RADIUS * (circle * np.sqrt(values.clip(min=0))) @ vectors.T)
+
+
+def figure_cloud(found: Cloud, draws: Draws | None = None, width: float = 7.0) -> Figure:
+    """Thetas, their least squares, and ellipses of the truth and of every estimate."""
+    figure, axes = _panel(width, right=1.1, tall=min(4.6, 0.95 * width))
+    truth = found.family.prior
+    lines = {"truth": ellipse(truth.mean, truth.cov)}
+    lines |= {
+        name: ellipse(found.fit(name).prior.mean, found.fit(name).prior.cov) for name in METHODS
+    }
+    _limits(
+        axes, truth.mean, [found.thetas, *(line for line in lines.values() if line is not None)]
+    )
+    if len(found.thetas) <= 100:
+        pairs = np.stack([found.thetas, found.estimates], axis=1)
+        for pair in pairs:
+            axes.plot(*pair.T, color=BAND, linewidth=0.6, zorder=1)
+    axes.plot(*found.estimates.T, "o", color=FAINT, markersize=3, fillstyle="none", zorder=2)
+    axes.plot(*found.thetas.T, "o", color=INK, markersize=2.2, zorder=3)
+    ends = []
+    if draws is not None:
+        some = np.linspace(0, len(draws.mus) - 1, DRAWN).astype(int)
+        drawn = [ellipse(draws.mus[k], draws.covs[k]) for k in some]
+        for line in drawn:
+            assert line is not None
+            axes.plot(*line.T, color=LOOKS["posterior"].color, linewidth=0.5, zorder=2)
+        assert drawn[0] is not None
+        ends.append(_end(axes, drawn[0], "posterior"))
+    for name, line in lines.items():
+        if line is not None:
+            look = LOOKS[name]
+            wide = 2.4 if name == "truth" else 1.6
+            axes.plot(*line.T, color=look.color, linestyle=look.line, linewidth=wide, zorder=4)
+            ends.append(_end(axes, line, name))
+    axes.set(xlabel="θ₁", ylabel="θ₂")
+    clean(axes)
+    axes.set_title("● θ of a task    ○ its least squares", fontsize=LABEL, color=NOTE, loc="left")
+    label_ends(axes, ends)
+    return figure
+
+
+def outside(found: Cloud, axes: Axes) -> int:
+    """How many least squares lie outside the picture."""
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    x, y = found.estimates.T
+    return int((~((left <= x) & (x <= right) & (low <= y) & (y <= high))).sum())
+
+
+def figure_step(steps: Steps, step: int, width: float = 7.0) -> Figure:
+    """Before step ``step`` (from 0): posterior, what was sampled, the actions on offer and the
+    choice; and regret so far."""
+    from matplotlib.figure import Figure
+
+    columns = 3 if width > 5.5 else 1
+    each = (width - 0.7 * columns) / columns
+    tall = min(each, 2.7)
+    row = tall + 0.48 + KEY  # with what is below and above the axes
+    figure = Figure(figsize=(width, row * 3 / columns))
+    panels = []
+    for k in range(3):
+        column, below = (k, 0) if columns == 3 else (0, 2 - k)
+        panels.append(_axes(figure, 0.6 + column * (each + 0.7), 0.48 + below * row, each, tall))
+    _belief(panels[0], steps, step)
+    _offer(panels[1], steps, step)
+    _regret_so_far(panels[2], steps, step)
+    return figure
+
+
+def _belief(axes: Axes, steps: Steps, step: int) -> None:
+    before = ellipse(steps.prior.mean, steps.prior.cov)
+    now = ellipse(steps.means[step], steps.covs[step])
+    assert before is not None and now is not None
+    reach = _RADIUS * np.sqrt(steps.covs.diagonal(axis1=1, axis2=2))  # of all steps: it stays
+    _limits(axes, steps.prior.mean, [steps.means + reach, steps.means - reach, steps.theta[None]])
+    axes.plot(*before.T, color=FAINT, linestyle=(0, (4, 2)), linewidth=1.2)
+    axes.plot(*now.T, color=BLUE, linewidth=1.8)
+    axes.plot(*steps.theta, "*", color=INK, markersize=10)
+    if step < len(steps.sampled):
+        axes.plot(*steps.sampled[step], "D", color=ORANGE, markersize=5, clip_on=False)
+    axes.set(xlabel="θ₁", ylabel="θ₂")
+    _headed(
+        axes,
+        "belief about θ",
+        [("★ θ", INK), ("┄ prior", NOTE), ("─ now", BLUE), ("◆ sampled", ORANGE)],
+    )
+
+
+def _offer(axes: Axes, steps: Steps, step: int) -> None:
+    from matplotlib.patches import Circle
+
+    radius = float(np.linalg.norm(steps.actions, axis=-1).max())
+    _limits(axes, np.zeros(2), [radius * np.array([[1, 1], [-1, -1]])], room=1.15)
+    axes.add_patch(Circle((0, 0), radius, fill=False, color=FAINT, linewidth=0.8))
+    if step < len(steps.actions):
+        offered = steps.actions[step]
+        axes.plot(*offered.T, "o", color=FAINT, markersize=4)
+        for theta, color in ((steps.theta, INK), (steps.sampled[step], ORANGE)):
+            tip = radius * theta / max(float(np.linalg.norm(theta)), 1e-12)
+            axes.annotate(
+                "",
+                tuple(tip),
+                (0, 0),
+                arrowprops={"arrowstyle": "->", "color": color, "linewidth": 1.2},
+            )
+        axes.plot(*offered[steps.best[step]], "o", color=INK, markersize=9, fillstyle="none")
+        axes.plot(*offered[steps.chosen[step]], "D", color=ORANGE, markersize=5)
+    axes.set(xlabel="a₁", ylabel="a₂")
+    _headed(axes, "actions on offer", [("◆ chosen", ORANGE), ("○ best", INK)])
+
+
+def _regret_so_far(axes: Axes, steps: Steps, step: int) -> None:
+    last = len(steps.regret) - 1
+    axes.plot(np.arange(last + 1), steps.regret, color=BAND, linewidth=1.5)
+    axes.plot(np.arange(step + 1), steps.regret[: step + 1], color=BLUE, linewidth=1.8)
+    axes.plot(step, steps.regret[step], "o", color=BLUE, markersize=5, clip_on=False)
+    axes.set(xlabel="steps", xlim=(0, last), ylim=(0, 1.1 * max(steps.regret[-1], 1e-9)))
+    _headed(axes, "regret so far", [])
+
+
+def figure_regret(found: dict[str, NextRegret], width: float = 7.0) -> Figure:
+    """Mean regret of the next task with each prior, with 95% intervals over the tasks."""
+    tall = 0.36 * len(found)
+    figure, axes = _panel(width, left=1.2, right=0.25, top=0.1, tall=tall)
+    for row, (name, one) in enumerate(found.items()):
+        look, own = LOOKS[name], one.regret
+        axes.hlines(row, own.low, own.high, color=look.color, linewidth=1.6)
+        axes.plot(own.mean, row, look.marker, color=look.color, markersize=6)
+    axes.axvline(found["truth"].regret.mean, color=FAINT, linewidth=0.8)
+    axes.set_yticks(range(len(found)), [LOOKS[name].label for name in found], fontsize=LABEL)
+    axes.set(ylim=(len(found) - 0.5, -0.5), xlabel="regret of the next task")
+    axes.set_xlim(left=0)
+    clean(axes, grid="x")
+    return figure
+
+
+def _panel(
+    width: float, *, tall: float, left: float = 0.6, right: float = 0.2, top: float = 0.35
+) -> tuple[Figure, Axes]:
+    """A figure with one panel at fixed margins: a layout engine takes as long as all the rest."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, tall + 0.5 + top))
+    return figure, _axes(figure, left, 0.5, width - left - right, tall)
+
+
+def _axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+    """Axes at a place in inches."""
+    size = figure.get_size_inches()
+    place = (left / size[0], bottom / size[1], width / size[0], height / size[1])
+    axes: Any = figure.add_axes(place)
+    axes.tick_params(labelsize=SMALL)
+    return axes  # type: ignore[no-any-return]
+
+
+def _limits(axes: Axes, centre: Array, parts: list[Array], room: float = 1.08) -> None:
+    """About the centre, as far as the parts reach, both axes on one scale."""
+    box = axes.get_window_extent()
+    reach = np.max([np.abs(part - centre).max(axis=0) for part in parts], axis=0) * room
+    unit = max(reach[0] / box.width, reach[1] / box.height)
+    axes.set_xlim(centre[0] - unit * box.width, centre[0] + unit * box.width)
+    axes.set_ylim(centre[1] - unit * box.height, centre[1] + unit * box.height)
+
+
+def _end(axes: Axes, line: Array, name: str) -> End:
+    """Where an ellipse reaches furthest to the right, within the picture."""
+    inside = line[(line[:, 0] <= axes.get_xlim()[1]) & (line[:, 1] <= axes.get_ylim()[1])]
+    x, y = max(inside.tolist())
+    return End(x, y, LOOKS[name])
+
+
+def _headed(axes: Axes, title: str, key: list[tuple[str, str]]) -> None:
+    """A title, and below it what the marks of a panel are, two a line."""
+    clean(axes)
+    box = axes.get_window_extent()
+    inch = axes.figure.dpi / box.height
+    axes.text(0, 1 + (KEY - 0.2) * inch, title, fontsize=LABEL + 1, transform=axes.transAxes)
+    for k, (text, color) in enumerate(key):
+        place = (0.5 * (k % 2), 1 + (KEY - 0.4 - 0.17 * (k // 2)) * inch)
+        axes.text(*place, text, color=color, fontsize=SMALL, transform=axes.transAxes)

@@ -1,0 +1,115 @@
+"""The site: every public name and everything numbered in the paper has a place, and it builds."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import bayesmeta as bm
+from bayesmeta.claims import all_claims
+from tests.helpers import ROOT
+
+FOLDER = ROOT / "docs" / "site"
+
+
+def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """A module of the site, which is no package."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    module = __import__(name)
+    monkeypatch.delitem(sys.modules, name)
+    return module
+
+
+def test_every_public_name_has_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once; what is not public has none. Those of the folders are on theirs, with a text."""
+    reference = load("reference", monkeypatch)
+    listed = [name for _, names in reference.GROUPS.values() for name in names]
+    assert sorted(listed) == bm.__all__
+    pages = reference.pages()
+    assert set(pages) == {*reference.GROUPS, *reference.FOLDERS}
+    for folder in (bm.agents, bm.simulation):
+        own = {name for name in folder.__all__ if not hasattr(bm, name)}
+        page = pages[f"reference-{folder.__name__.split('.')[1]}"]
+        assert own <= set(re.findall(r"^## (\w+)$", page, re.MULTILINE))
+    assert "A `dict`." not in "".join(pages.values())  # constants say what they are
+
+
+def test_everything_numbered_has_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that names it or a claim that checks it, and a test of either."""
+    paper = load("paper", monkeypatch)
+    code, tests, claims = (
+        paper.places(ROOT, "bayesmeta"),
+        paper.places(ROOT, "tests"),
+        all_claims(),
+    )
+    items = paper.items()
+    numbers = {
+        kind: [one.number for one in items if one.kind == kind] for kind, _ in paper.SECTIONS
+    }
+    assert numbers["equation"] == [str(n) for n in range(1, 86)]
+    assert sum(map(len, numbers.values())) == len(items)
+    for item in items:
+        own = paper.claims_of(item, claims)
+        assert own or code.get(item.key), item
+        assert own or tests.get(item.key), item
+        assert set(item.claims.split()) <= set(claims), item
+    page = paper.page(ROOT)
+    assert all(f"`{name}`" in page for name in claims)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("eqs. (9)-(12), widened", {9, 10, 11, 12}),
+        ("eqs. (25), (26) and (28), Appendix C.2.1", {25, 26, 28}),
+        ("Eq. (43); again in eqs. (46) and\n    (51)", {43, 46, 51}),
+        ("equation of (7)", set()),
+    ],
+)
+def test_equations_are_found_in_texts(
+    text: str, found: set[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load("paper", monkeypatch).named_in(text) == {f"equation {n}" for n in found}
+
+
+def pages() -> list[Path]:
+    """All that the site shows."""
+    patterns = ("docs/*.md", "analyses/*/*.md", "benchmarks/*.md", "notebooks/*.ipynb", "*.md")
+    return [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
+
+
+def test_links_resolve() -> None:
+    """Of pages and notebooks, to files of the repository."""
+    assert len(pages()) > 30
+    for path in pages():
+        text = path.read_text()
+        if path.suffix == ".ipynb":
+            cells = json.loads(text)["cells"]
+            text = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+        for link in re.findall(r"\]\(((?!https?:|#)[^)\s]+)\)", text):
+            target = path.parent / link.split("#")[0]
+            assert target.exists(), f"{path.relative_to(ROOT)} links to {link}"
+
+
+@pytest.mark.slow
+def test_the_site_builds(tmp_path: Path) -> None:
+    """Without a warning, in a process of its own; nothing on it comes from a network."""
+    command = [sys.executable, str(FOLDER / "build.py"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    html = tmp_path / "html"
+    made = {path.relative_to(html).with_suffix("").as_posix() for path in html.rglob("*.html")}
+    shown = [path.relative_to(ROOT).with_suffix("").as_posix() for path in pages()]
+    assert set(shown) <= made and {"index", "docs/paper-to-code"} <= made
+    for path in html.rglob("*.html"):
+        asked = re.findall(
+            r"<(?:script|link|img)[^>]+(?:src|href)=\"(https?:[^\"]+)", path.read_text()
+        )
+        assert not asked, f"{path.name} asks for {asked}"
+    assert list((html / "_static").rglob("tex-mml-chtml.js"))
