@@ -29,6 +29,7 @@ PAGES = (
     "bayes-vs-moment",
     "theorems",
     "intervals",
+    "rivals",
 )
 
 

@@ -158,6 +158,7 @@ def numbers(results: Results) -> list[Mark]:
         ("an empty cell, a Dask cluster", trivial["dask"]["ms_a_cell"], " ms", 15),
         ("memory of Figure 1, all processes", memory, " MiB", 1024),
         *_of_lab(results.get("lab")),
+        *_of_rivals(results.get("rivals")),
     ]
     return [Mark(name, "", "", value, unit, most, False) for name, value, unit, most in wanted]
 
@@ -171,4 +172,16 @@ def _of_lab(lab: Results | None) -> list[tuple[str, float, str, float]]:
         (f"lab, {closed} replications of moment, ml, reml", lab["closed"]["seconds"], " s", 15),
         (f"lab, {drawn} replications of the posterior", lab["posterior"]["seconds"], " s", 60),
         ("exponent of the lab in replications", lab["growth"]["exponent"], "", 1.1),
+    ]
+
+
+def _of_rivals(rivals: Results | None) -> list[tuple[str, float, str, float]]:
+    """Of the rivals, where measured: the slowest beside a row of the paper, and Table 1."""
+    if rivals is None:
+        return []
+    ratios = rivals["steps"]["ratios"]
+    slowest = max(ratios, key=ratios.__getitem__)
+    return [
+        (f"a step of the slowest rival, {slowest}, over All-MTS", ratios[slowest], " times", 1.5),
+        ("Table 1, live, two cores", rivals["live"]["minutes"], " minutes", 15),
     ]

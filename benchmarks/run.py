@@ -24,9 +24,9 @@ from bayesmeta.runner.files import write_atomically
 from bayesmeta.runner.provenance import versions
 
 HERE = Path(__file__).parent
-PARTS = ("simulation", "likelihood", "posterior", "studies", "lab")
+PARTS = ("simulation", "likelihood", "posterior", "studies", "lab", "rivals")
 """Each is a script of this folder that prints JSON."""
-SCRIPTS = {"studies": "study_costs.py"}
+SCRIPTS = {"studies": "study_costs.py", "rivals": "rival_costs.py"}
 
 
 def measure(part: str, before: dict[str, Any]) -> dict[str, Any]:

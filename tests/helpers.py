@@ -66,6 +66,7 @@ STOCHASTIC = (
     "simulation/published-values",
     "simulation/concurrent",
     "rivals/arm-moments",
+    "slopes/coverage",
 )
 
 

@@ -28,7 +28,7 @@ def outputs(notebook: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
 def test_there_are_notebooks() -> None:
     """The folder is where the tests look for it."""
     numbers = [path.name[:2] for path in NOTEBOOKS]
-    assert numbers == sorted(set(numbers)) and {"01", "02", "03", "04", "06"} <= set(numbers)
+    assert numbers == sorted(set(numbers)) and {"01", "02", "03", "04", "05", "06"} <= set(numbers)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = exports(
         "metadata": ("play_with_metadata",),
         "played": ("statistics_of",),
         "records": ("read_record", "thin", "write_record"),
+        "slopes": ("growth_exponent",),
         "summaries": ("summarise",),
         "table": ("replay",),
     },

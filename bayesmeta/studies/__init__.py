@@ -18,6 +18,8 @@ MODULES = (
     "intervals",
     "singular",
     "rivals",
+    "growing",
+    "published",
     "replay",
 )
 """The modules of this folder that have ``STUDIES``."""
