@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
@@ -24,7 +25,8 @@ from bayesmeta.studies.published import FACTORS, KNOWING
 HERE = Path(__file__).parent
 FAMILIES = {"linear": "linear bandit", "arms": "arms", "pricing": "dynamic pricing"}
 GROWTH = tuple(f"{family}-{grows}" for family in FAMILIES for grows in r.AXES)
-NAMES = ("rivals", "draws", *GROWTH, "linear-T8", "published", "covariance", "replay")
+OTHER = ("linear-T8", "published", "covariance", "replay", "replay-twin")
+NAMES = ("rivals", "draws", *GROWTH, *OTHER)
 SHORT = ("KTS", "REML-TS", "AdaTS", "Meta-DP++", "Th-MTS_tau", "All-MTS", "MetaTS", "KMTS", "UKTS")
 """Rows of the short table, beside the best that learns its prior."""
 LINES = {
@@ -120,7 +122,7 @@ def covariances(record: xr.Dataset) -> Figure:
                 name: (look(name), others[name].mean) for name in ("REML-TS", "All-MTS", "UKTS")
             }
             title = f"{titles[family]}, {tasks} tasks"
-            row.append(figures.Known(title, FACTORS, lines, untold))
+            row.append(figures.Known(title, np.array(FACTORS), lines, untold))
         panels.append(row)
     return figures.figure_covariance(panels)
 
@@ -237,6 +239,7 @@ def values(records: dict[str, xr.Dataset]) -> dict[str, Any]:
         "played": r.settings_played(records["published"]) if "published" in records else {},
         "claims": claims(records),
         "replay": records.get("replay"),
+        "twin": records.get("replay-twin"),
         "factors": FACTORS,
         "few": FEW,
         "command": "python analyses/rivals/report.py",

@@ -152,7 +152,7 @@ def play_published(settings_: dict[str, Any], seed: int) -> xr.Dataset:
     }
     return xr.Dataset(
         {part: (("agent", "replicate"), value.astype(np.float32)) for part, value in parts.items()},
-        coords={"agent": list(each)},
+        coords={"agent": list(each), "replicate": range(here.block)},
     )
 
 
