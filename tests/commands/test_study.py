@@ -29,7 +29,6 @@ NOT_YET = (
     "lab-intervals",
     "lab-posterior",
     "lab-wrong",
-    "replay-twin",
     "rivals",
     "rivals-arms",
 )
