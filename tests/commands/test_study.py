@@ -25,7 +25,7 @@ SLOW = "tests.runner.example_cells:slow"
 
 
 NOT_YET = (
-    *("lab", "lab-intervals", "lab-posterior", "lab-wrong", "replay-twin"),
+    *("lab", "lab-intervals", "lab-posterior", "lab-wrong"),
     *(
         "rivals-draws",
         "rivals-covariance",
