@@ -73,7 +73,8 @@ class Prices:
     def second_moment(self) -> Array:
         price = self.payoffs
         of_price = [[1.0, price.mean()], [price.mean(), (price**2).mean()]]
-        return np.kron(of_price, np.diag([1.0] + [1 / 3] * (self.features - 1)))
+        of_features = np.diag([1.0] + [1 / 3] * (self.features - 1))
+        return np.kron(np.array(of_price, dtype=float), of_features)
 
     def customers(self, rng: np.random.Generator, size: int) -> Array:
         """Their x, (size, features)."""

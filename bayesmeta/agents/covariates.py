@@ -76,7 +76,7 @@ class Covariates:
     @property
     def coefficients(self) -> int:
         """How many the mean has, the intercept's d included."""
-        return self.regressors.shape[2]
+        return int(self.regressors.shape[2])
 
     def start(self, setting: Setting) -> History:
         check_designs(self.designs, setting)

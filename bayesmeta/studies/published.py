@@ -163,7 +163,11 @@ def _regret(here: Setting, seed: int) -> dict[str, Any]:
         gamma = GaussianPrior(np.zeros(15), np.eye(15) / 15)
         return dict(play_with_metadata(family, here.designs(seed), gamma, random_seed=seed))
     if here.at_once:
-        asked = {"tasks": here.tasks, "at_once": here.at_once, "random_seed": seed}
+        asked: dict[str, Any] = {
+            "tasks": here.tasks,
+            "at_once": here.at_once,
+            "random_seed": seed,
+        }
         return {
             name: play_concurrent(family, policy=policy, **asked).sum(axis=1)
             for name, policy in (("HierTS", "thompson"), ("HierBayesUCB", "bayes-ucb"))
