@@ -34,7 +34,7 @@ LINES = {
     "AdaTS": Look("AdaTS", "#0072B2", "-", "D"),
     "MetaMean": Look("MetaMean", "#56B4E9", (0, (5, 1, 1, 1)), "v"),
     "KMTS": Look(r"knows $\mu_*$, c I", "#E69F00", (0, (6, 2)), "s"),
-    "MetaMean, c I": Look("MetaMean, c I", "#CC79A7", (0, (3, 1)), "P"),
+    "MetaMean, c I": Look("MetaMean, c I", "#CC79A7", (0, (3, 1)), "X"),
 }
 """Rows that are told a covariance, in the third figure."""
 FEW = 20
