@@ -20,6 +20,7 @@ from bayesmeta.report.figures.comparison import (
     figure_pit,
     figure_rows,
 )
+from bayesmeta.report.figures.overview import figure_overview
 from bayesmeta.report.figures.style import Look, method_look
 from bayesmeta.report.page import made_from, render, write_page
 from bayesmeta.simulation.records import read_record
@@ -206,6 +207,20 @@ def figures(records: Records) -> dict[str, Any]:
     return found
 
 
+def overview(records: Records) -> Figure:
+    """The README's picture: the lab, and the next task's regret on data of the same kind."""
+    compared = read_record(HERE.parent / "bayes-vs-moment" / "compared.nc").sel(rule="tau=50")
+    return figure_overview(
+        lines(records, RANDOM),
+        compared.regret,
+        WIDE,
+        LEVEL,
+        f"d = {WIDE}, {RANDOM} a task; {REPLICATIONS['lab']:,} replications (posterior "
+        f"{REPLICATIONS['lab-posterior']}, regret {compared.sizes['run']}), bars: {CHANCE:g} "
+        "Monte-Carlo errors",
+    )
+
+
 def of_intervals(records: Records) -> Figure:
     """Every kind of interval, those of the posterior beside those of moments and REML."""
     by_fits = records[OPTIONAL].sel(level=LEVEL)
@@ -259,6 +274,7 @@ def main() -> None:
         return
     records = read()
     pictures = {HERE / f"{name}.png": figure for name, figure in figures(records).items()}
+    pictures[HERE / "overview.png"] = overview(records)
     write_page(texts(records), pictures)
 
 

@@ -27,8 +27,8 @@ FAMILIES = {"linear": "linear bandit", "arms": "arms", "pricing": "dynamic prici
 GROWTH = tuple(f"{family}-{grows}" for family in FAMILIES for grows in r.AXES)
 OTHER = ("linear-T8", "published", "covariance", "replay", "replay-twin")
 NAMES = ("rivals", "draws", *GROWTH, *OTHER)
-SHORT = ("KTS", "REML-TS", "AdaTS", "Meta-DP++", "Th-MTS_tau", "All-MTS", "MetaTS", "KMTS", "UKTS")
-"""Rows of the short table, beside the best that learns its prior."""
+SHORT = ("REML-TS", "AdaTS", "All-MTS", "KMTS", "Meta-DP++", "Th-MTS_tau", "UKTS")
+"""Rows of the short table, by regret, below the best that learns its prior."""
 LINES = {
     "KTS": Look("KTS", "#000000", "-", "o"),
     "AdaTS": Look("AdaTS", "#0072B2", "-", "D"),

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import bayesmeta as bm
 from bayesmeta.report.figures.bands import log_ends
-from bayesmeta.report.figures.compared import _in_units, figure_compared
+from bayesmeta.report.figures.compared import in_units, figure_compared
 from bayesmeta.report.figures.estimators import figure_estimators
 from bayesmeta.report.figures.figure1 import figure_1, figure_orderings
 from bayesmeta.report.figures.style import (
@@ -118,7 +118,7 @@ def test_means_over_runs_have_bands() -> None:
     np.testing.assert_allclose(np.log(high / low), 2 * np.array(half))
     np.testing.assert_allclose(log_ends(values, 0.5), np.sqrt([low, high]))
     unit = xr.DataArray(rng.uniform(2, 3, (20, 3)), dims=("run", "n"))
-    ratio = _in_units(unit.copy(data=values), unit)
+    ratio = in_units(unit.copy(data=values), unit)
     for k in range(3):
         expected = ratio_of_means(values[:, k], unit.values[:, k])
         np.testing.assert_allclose(interval(ratio.values[:, k]), expected)

@@ -38,10 +38,10 @@ def figure_compared(record: xr.Dataset) -> Figure:
         row[0].set_ylabel(r"$\|\hat\mu-\mu_*\|$ (log scale)")
         _errors(row[1], here, "cov", METHODS)
         row[1].set_ylabel(r"$\|\hat\Sigma-\Sigma_*\|_{\rm op}$ (log scale)")
-        regret = _in_units(here.regret, here.regret.sel(played="KTS"))
+        regret = in_units(here.regret, here.regret.sel(played="KTS"))
         row[2].set_ylim(0.9, 6)
         row[2].axhline(1, color=FAINT, linewidth=0.8)
-        _curves(row[2], [(regret.sel(played=name), method_look(name)) for name in PLAYED])
+        draw_curves(row[2], [(regret.sel(played=name), method_look(name)) for name in PLAYED])
         row[2].set_yticks([1, 2, 3, 5], ["1", "2", "3", "5"])
         row[2].minorticks_off()
         row[2].set_ylabel("regret of the next task\n(KTS = 1, log scale)")
@@ -64,17 +64,17 @@ def _errors(axes: Axes, here: xr.Dataset, part: str, methods: Sequence[str]) -> 
     curves = [(error.sel(estimate=name), method_look(name)) for name in methods]
     curves.append((radius.sel(radius="E_m, E_s at 95%"), method_look("E_m, E_s at 95%")))
     curves.append((radius.sel(radius="posterior"), method_look("posterior radius")))
-    _curves(axes, curves)
+    draw_curves(axes, curves)
 
 
-def _in_units(regret: xr.DataArray, of: xr.DataArray) -> xr.DataArray:
+def in_units(regret: xr.DataArray, of: xr.DataArray) -> xr.DataArray:
     """Runs whose mean is the ratio of mean regrets, and whose spread is that of the ratio, regret
     and unit being those of the same tasks (the delta method)."""
     unit = of.mean("run")
     return (regret - regret.mean("run") / unit * (of - unit)) / unit
 
 
-def _curves(axes: Axes, curves: Sequence[tuple[xr.DataArray, Look]]) -> None:
+def draw_curves(axes: Axes, curves: Sequence[tuple[xr.DataArray, Look]]) -> None:
     """Lines of means over runs against n, with their intervals and their names at the end."""
     axes.set(xscale="log", yscale="log")
     ends = []

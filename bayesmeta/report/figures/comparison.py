@@ -62,7 +62,7 @@ def figure_by_tasks(
     for row, dim in zip(panels, dims, strict=True):
         ends.append(
             [
-                (axes, _panel(axes, lines, measure, k, dim, level))
+                (axes, panel_by_tasks(axes, lines, measure, k, dim, level))
                 for axes, k in zip(row, kinds, strict=True)
             ]
         )
@@ -83,10 +83,10 @@ def _said(measure: str, level: float) -> str:
     return names[measure]
 
 
-def _panel(
+def panel_by_tasks(
     axes: Axes, lines: Mapping[str, xr.Dataset], measure: str, kind: str, dim: int, level: float
 ) -> list[End]:
-    """One panel; where its lines end."""
+    """One panel of ``figure_by_tasks``; where its lines end."""
     ends = []
     size = 100 if measure == "coverage" else 1
     for name, found in lines.items():
