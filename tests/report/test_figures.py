@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import bayesmeta as bm
 from bayesmeta.report.figures.bands import log_ends
-from bayesmeta.report.figures.compared import in_units, figure_compared
+from bayesmeta.report.figures.compared import figure_compared, in_units
 from bayesmeta.report.figures.estimators import figure_estimators
 from bayesmeta.report.figures.figure1 import figure_1, figure_orderings
 from bayesmeta.report.figures.style import (
