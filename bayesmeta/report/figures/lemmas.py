@@ -151,8 +151,9 @@ def figure_alignment(
     far = 1.1 * max(float(np.abs(one).max()) for one in actions.values())
     middle.set(xlim=(-far, far), ylim=(-far, far), aspect="equal")
     ends = []
-    for (name, rows), look in zip(actions.items(), looks_of(list(actions)).values(), strict=True):
+    for name, look in looks_of(list(actions)).items():
         arrow = {"arrowstyle": "->", "color": look.color, "linestyle": look.line}
+        rows = actions[name]
         for row in rows:
             middle.annotate("", row, (0, 0), arrowprops=arrow)
         first = rows[int(np.argmax(rows[:, 0]))]
