@@ -270,6 +270,7 @@ def values(rows: Sequence[Row]) -> dict[str, Any]:
         "known_by": known_by,
         "sides": sides,
         "parameters": parameters,
+        "steps": STEPS,
         "apart": apart(),
         "figure_1": len(section_6()["total"]["KTS"]),
         "changes": sharper.steps_to_sharp(longer_experiment()),
