@@ -66,7 +66,9 @@ def in_units(row: Agent, t: float, action: float) -> Agent:
     )
 
 
-LEFT_OUT = (*POSTERIOR, "MoM-TS_arms", "MoM-TS_arms_mean")  # the last two need arms
+ARMS = ("MoM-TS_arms", "MoM-TS_arms_mean")
+PRICES = [name for name in ROSTER if name.endswith("_price")]
+LEFT_OUT = (*POSTERIOR, *ARMS, *PRICES)  # such families have units of their own
 ROWS = [row for name, row in ROSTER.items() if name not in LEFT_OUT] + [
     replace(ROSTER["KTS"], name="OFUL", policy=bm.agents.oful(3.0, ridge=0.01)),
     replace(ROSTER["KTS"], name="FIDS", policy=bm.agents.frequentist_ids(3.0, ridge=0.01)),

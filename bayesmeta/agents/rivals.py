@@ -133,7 +133,7 @@ def _pricing() -> list[Rival]:
         two_ends(OPENING),
         Given(),
         reference="KTS_price",
-        note="knows the prior, opens with two prices",
+        note="after Bastani et al. 2022: knows the prior, opens with two prices",
     )
     prices = [
         replace(

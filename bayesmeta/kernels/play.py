@@ -316,7 +316,7 @@ def play_all(agents, task, traced):
                 for lane in range(WIDTH):
                     if hopes[i + lane]:
                         reach[i + lane] = _width(agents, i + lane, group, base, lane, step)
-                found = optimistic(d, lanes, base, offered, first, count, load(reach_of, i, 0))
+                found = optimistic(d, lanes, base, aims, first, count, load(reach_of, i, 0))
                 for lane in range(WIDTH):
                     if hopes[i + lane]:
                         picked[i + lane] = int(number_of(found, lane))
