@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from bayesmeta.environment import Bounds, TaskFamily
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.units import check_size
 
+REACH = 3.0
+"""Standard deviations of a drawn mu_* that the told bound on its norm allows for."""
 CUSTOMERS = 10_000
 """Drawn to say how many have a demand that rises with the price."""
 
@@ -164,11 +167,11 @@ def pricing_family(
     else:
         centre = array("mean", mean, (d,))
     variance = real("prior_sd", prior_sd, least=0.0) ** 2
-    hyper = None
+    hyper, spread = None, 0.0
     if hyper_sd is not None:
         spread = real("hyper_sd", hyper_sd, least=0.0) ** 2
         hyper = GaussianPrior(centre, spread * np.eye(d))
-    length = float(np.linalg.norm(centre))
+    length = float(np.linalg.norm(centre)) + REACH * math.sqrt(d * spread)
     bounds = Bounds(
         radius=offered.radius,
         action_min=float(np.linalg.eigvalsh(offered.second_moment())[0]),

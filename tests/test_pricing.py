@@ -213,3 +213,20 @@ def test_payoffs_that_make_no_sense_are_refused() -> None:
         player.ask(np.eye(4), [1.0, 2.0])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="give the actions, too"):
         player.ask(None, np.ones(4))
+
+
+def test_two_ends_need_prices_step_by_step_too() -> None:
+    """Where the first and the last action are no prices, they mean nothing."""
+    player = bm.Player(ROSTER["KTS_price"], FAMILY.setting(1))
+    player.start_task()
+    with pytest.raises(InputError, match="two_ends"):
+        player.ask(np.eye(4))
+
+
+def test_bounds_reach_means_that_are_drawn() -> None:
+    """Where mu_* is drawn for every run, what agents are told allows for it."""
+    family = bm.pricing_family(hyper_sd=3.0)
+    assert family.hyper is not None
+    told, drawn = family.told(), family.hyper.sample(RNG(5), 200)
+    assert (np.linalg.norm(drawn, axis=1) <= told.mean_norm).mean() > 0.99
+    assert told.prior_max > 9.0

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from bayesmeta.agents.learners import UNKNOWN, Finished, History
-from bayesmeta.agents.metadata import check_designs, checked_designs
+from bayesmeta.agents.metadata import check_designs, checked_designs, design_of
 from bayesmeta.checks import Array, InputError, one_of, real
 from bayesmeta.environment import Setting
 from bayesmeta.estimators.estimate import PriorEstimate, Status
@@ -128,7 +128,7 @@ class Covariates:
             memory.next_fit = math.ceil(n * self.growth)
         if memory.estimate is None:
             return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
-        found, features = memory.estimate, self.regressors[n]
+        found, features = memory.estimate, design_of(self.regressors, n)
         cov = found.prior.cov[:d, :d]
         if self.use == "marginal" and found.mean_cov is not None:
             cov = cov + features @ found.mean_cov @ features.T

@@ -31,6 +31,14 @@ def checked_designs(designs: Array) -> Array:
     return found
 
 
+def design_of(designs: Array, task: int) -> Array:
+    """That of a task, from 0."""
+    if task >= len(designs):
+        raise InputError(f"there are designs for {len(designs)} tasks, and this is one more")
+    found: Array = designs[task]
+    return found
+
+
 def check_designs(designs: Array, setting: Setting) -> None:
     """Refuse designs of another dimension, or too few."""
     tasks, d, _ = designs.shape
@@ -98,7 +106,7 @@ class Metadata:
         return MetadataSums(np.zeros((p, p)), np.zeros(p), 0, setting.noise_sd**2, root)
 
     def observe(self, memory: MetadataSums, task: Finished) -> MetadataSums:
-        design = self.designs[memory.tasks]
+        design = design_of(self.designs, memory.tasks)
         precision, shift = evidence(task.gram, task.moment, memory.variance, memory.root)
         memory.precision[:] += design.T @ precision @ design
         memory.shift[:] += design.T @ shift
@@ -111,7 +119,7 @@ class Metadata:
     def estimate(
         self, memory: MetadataSums, setting: Setting, rng: np.random.Generator
     ) -> PriorEstimate:
-        design, cov = self.designs[memory.tasks], told_truth(setting).cov
+        design, cov = design_of(self.designs, memory.tasks), told_truth(setting).cov
         mean, spread = self.posterior(memory)
         if self.use == "marginal":
             cov = cov + design @ spread @ design.T

@@ -178,7 +178,13 @@ class Player:
             actions = array("actions", actions, (None, d))
             if len(actions) == 0:
                 raise InputError("actions is empty; offer at least one")
-            self._policy.check_actions(len(actions), weighted=payoffs is not None)
+            weighted = payoffs is not None
+            if payoffs is not None:
+                payoffs = array("payoffs", payoffs, (len(actions),))
+            self._policy.check_actions(len(actions), weighted=weighted)
+            for rule in (self.agent.exploration, self.agent.warmup_exploration):
+                if rule is not None:
+                    rule.check_actions(len(actions), weighted=weighted)
             self._reach.check_actions(max(float(actions.max()), -float(actions.min())))
         self._clear_sums()
         belief, step = self._state.belief, self._step
@@ -204,7 +210,7 @@ class Player:
         else:
             offered = np.array(actions.T, order="C")[None]
             if payoffs is not None:
-                earned = offered * array("payoffs", payoffs, (len(actions),))
+                earned = offered * payoffs
             k = choose.choose(choosing, belief, offered, earned, draws, 0, work)
         self._action = actions[k].copy()
         return int(k)

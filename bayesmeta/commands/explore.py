@@ -34,6 +34,7 @@ def add(commands: Subparsers) -> None:
 
 def _explore(options: argparse.Namespace) -> int:
     import webbrowser
+    from threading import Thread
 
     from bayesmeta.teach.server import Server
 
@@ -53,6 +54,7 @@ def _explore(options: argparse.Namespace) -> int:
             server.page.view({"name": name})
         print(f"the page is at {server.address} (Ctrl-C ends it)", flush=True)
         if not options.no_browser:
-            webbrowser.open(server.address)
+            # beside the server: a browser in the terminal returns when it is closed
+            Thread(target=webbrowser.open, args=(server.address,), daemon=True).start()
         server.serve_forever()
     return 0

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 TOLD = {
     "KMTS": "mu_*, lambda_max",
     "UKTS": "bounds",
-    "REML-TS": "nothing",
-    "ML-TS": "nothing",
-    "REML-UCB": "nothing",
-    "REML-Greedy": "nothing",
-    "REML-IDS": "nothing",
+    "REML-TS": "bounds, at first",
+    "ML-TS": "bounds, at first",
+    "REML-UCB": "bounds, at first",
+    "REML-Greedy": "bounds, at first",
+    "REML-IDS": "bounds, at first",
 }
 """What the rows of the paper and ours are told besides noise, horizon and number of tasks."""
 
@@ -105,8 +105,9 @@ its footnote (Meta-DP++ has sqrt(d) less on a linear bandit), Table 1 of Guan an
 
 class Grown(NamedTuple):
     """A system in a family as one of N, T and d grows: exponents of its relative regret over the
-    last factor of four, of all tasks and of those after its warm-up, and of its regret over KTS's;
-    None where that is not positive. ``local`` are the exponents between neighbouring values."""
+    last factor of four or more, of all tasks and of those after its warm-up (in N, on the tasks
+    since), and of its regret over KTS's; None where that is not positive. ``local`` are the
+    exponents between neighbouring values."""
 
     family: str
     grows: str
@@ -147,7 +148,7 @@ def _grown(family: str, grows: str, record: xr.Dataset, name: str) -> Grown:
         name,
         x,
         exponent(x, sums, paired),
-        exponent([x[i] for i in late], [after[i] for i in late], paired),
+        exponent([x[i] - int(warm) * paired for i in late], [after[i] for i in late], paired),
         exponent(x, gap, paired),
         local,
         BOUNDS[family].get(name, {}).get(grows),
@@ -155,11 +156,20 @@ def _grown(family: str, grows: str, record: xr.Dataset, name: str) -> Grown:
 
 
 def exponent(x: Sequence[int], values: Sequence[Array], paired: bool) -> Interval | None:
-    """The exponent over the last factor of four of x."""
-    last = [i for i, value in enumerate(x) if value >= x[-1] / 4] if len(x) else []
+    """The exponent over the last factor of four of x, or as little above it as the values allow."""
+    last = last_factor(x)
     if len(last) < 2:
         return None
     return growth_exponent([x[i] for i in last], [values[i] for i in last], paired=paired)
+
+
+def last_factor(x: Sequence[float]) -> list[int]:
+    """Places of the values from the largest on that is at most a quarter of the last; all, where
+    none is."""
+    if not len(x):
+        return []
+    first = max((value for value in x if value <= x[-1] / 4), default=x[0])
+    return [i for i, value in enumerate(x) if value >= first]
 
 
 def sums_of(

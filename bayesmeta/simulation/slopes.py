@@ -41,9 +41,14 @@ def growth_exponent(
     >>> round(found.mean, 9)
     0.5
     """
-    at = np.log(array("x", x, (None,)))
-    if len(at) != len(values) or len(at) < 2:
-        raise InputError(f"x has {len(at)} values and values {len(values)}; give two at least")
+    given = array("x", x, (None,))
+    if len(given) != len(values) or len(given) < 2:
+        raise InputError(f"x has {len(given)} values and values {len(values)}; give two at least")
+    if not (given > 0).all() or len(np.unique(given)) < 2:
+        raise InputError(f"x must be positive and not all the same, got {given}")
+    if paired and len({len(one) for one in values}) > 1:
+        raise InputError("values have other numbers of runs; paired ones are of the same runs")
+    at = np.log(given)
     if not all(interval(one).low > 0 for one in values):
         return None
     rng = np.random.default_rng(random_seed)

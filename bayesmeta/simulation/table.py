@@ -14,6 +14,7 @@ from bayesmeta.agents.roster import find_agents
 from bayesmeta.checks import Array, InputError, array, of_type, whole
 from bayesmeta.environment import Bounds, Setting
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.kernels.codes import Rule
 from bayesmeta.streams import stream
 
 if TYPE_CHECKING:
@@ -88,6 +89,12 @@ def replay(
     rows = [find_agents(row)[0] if isinstance(row, str) else row for row in given]
     for row in rows:
         of_type("agent", row, Agent, "give a row or the name of one")
+        for rule in (row.exploration, row.warmup_exploration):
+            if rule is not None and rule.rule in (Rule.EACH_ACTION, Rule.TWO_ENDS):
+                raise InputError(
+                    f"agent {row.name!r} explores by the places of its actions, which change as "
+                    "they are taken; give it another exploration rule"
+                )
     if len({row.name for row in rows}) < len(rows) or not rows:
         raise InputError("agents must be rows of different names, at least one")
     setting = _setting(actions, steps, len(table), noise_sd, told)

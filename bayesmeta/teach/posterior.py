@@ -90,7 +90,9 @@ class Background:
                 theirs.close()  # so that the end of the process is the end of the pipe
             self._pipe.send(setup)
             found: Draws | str = self._pipe.recv()
-        except (EOFError, OSError) as error:
+        except Exception as error:  # whatever it is, the page is not to wait for ever
+            if self._pipe is not None:
+                self._pipe.close()
             self._pipe = None
             found = f"the process that draws has ended ({type(error).__name__}); try again"
         with self._lock:

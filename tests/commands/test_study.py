@@ -24,11 +24,7 @@ pytestmark = pytest.mark.slow
 SLOW = "tests.runner.example_cells:slow"
 
 
-NOT_YET = (
-    *("lab", "lab-intervals", "lab-posterior", "lab-wrong"),
-    *("rivals-draws", "rivals-linear-d", "rivals-linear-T8"),
-    *(f"rivals-{family}-{grows}" for family in ("arms", "pricing") for grows in "NTd"),
-)
+NOT_YET = ("lab-intervals", "rivals-draws", "rivals-linear-T8")
 """Declared, and not recorded so far."""
 
 

@@ -56,3 +56,9 @@ def test_refused_input() -> None:
     """One value, or as many values as not."""
     with pytest.raises(InputError, match="give two at least"):
         growth_exponent([1], [np.ones(3)], paired=True)
+    runs = np.linspace(0.9, 1.1, 5)
+    for x in ([2, 2], [-1, 2]):
+        with pytest.raises(InputError, match="x must be positive"):
+            growth_exponent(x, [runs, runs], paired=True)
+    with pytest.raises(InputError, match="other numbers of runs"):
+        growth_exponent([1, 2], [runs, runs[1:]], paired=True)

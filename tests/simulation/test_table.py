@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bayesmeta as bm
+from bayesmeta.agents import ROSTER, each_action_once
 from bayesmeta.checks import InputError
 from bayesmeta.data.shipped import load_data
 from bayesmeta.simulation import replay
@@ -64,7 +66,14 @@ def test_bad_tables_are_refused() -> None:
     ):
         with pytest.raises(InputError, match=words):
             replay(table, features, "KTS", **(good | change))  # type: ignore[arg-type]
-    for rows, words in ((["KTS", "KTS"], "different names"), ([], "at least one"), ("no", "agent")):
+    placed = replace(ROSTER["KTS"], exploration=each_action_once())
+    for rows, words in (
+        (["KTS", "KTS"], "different names"),
+        ([], "at least one"),
+        ("no", "agent"),
+        (placed, "explores by the places of its actions"),
+        ("KTS_price", "explores by the places of its actions"),
+    ):
         with pytest.raises(InputError, match=words):
             replay(TABLE, ACTIONS, rows, noise_sd=1.0, told=PRIOR)
 

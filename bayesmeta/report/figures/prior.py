@@ -110,6 +110,8 @@ def plot_prior(
     if not every:
         raise InputError("priors is empty; give at least one, by name")
     if truth is not None:
+        if "truth" in every:
+            raise InputError("priors has one called 'truth', and truth is given; give it once")
         every = {"truth": shown_of(truth)} | every
     points = points_of(tasks)
     chosen, labels = chosen_features(every, points, features)
