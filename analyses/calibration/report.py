@@ -30,6 +30,7 @@ from bayesmeta.studies.lab import (
     FEWER,
     KINDS,
     LEARNER,
+    OF_PLAYED,
     RANDOM,
     REPLICATIONS,
     STUDIES,
@@ -138,6 +139,7 @@ def values(records: Records) -> dict[str, Any]:
         "slack": 100 * SLACK,
         "replications": REPLICATIONS,
         "fewer": FEWER,
+        "of_played": OF_PLAYED,
         "intervals": OPTIONAL in records,
     }
 

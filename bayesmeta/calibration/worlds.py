@@ -102,7 +102,8 @@ class Simulated:
         if not self.halved:
             stats = statistics_of(family, row, tasks, seed, opening=opening)
             return Data(stats, prior, noise, None, self.wrong, whole)
-        played = list(steps_of(family, row, tasks, seed, opening=opening))
+        every = steps_of(family, row, tasks, seed, opening=opening)
+        played = [(actions.copy(), rewards.copy()) for actions, rewards in every]  # used again
         steps = padded(played)
         stats = sums_of(*steps, np.array([len(rewards) for _, rewards in played]))
         return Data(stats, prior, noise, self._halves(*steps), self.wrong, whole)

@@ -57,6 +57,8 @@ REPLICATIONS = {"lab": 1000, "lab-intervals": 1000, "lab-posterior": 500, "lab-w
 """Of every cell of a study; ``FEWER`` in five dimensions, where a replication of hundreds of fits
 takes seconds."""
 FEWER = 200
+OF_PLAYED = 100
+"""Replications of tasks that are played step by step."""
 
 
 def measured(settings: dict[str, Any], seed: int) -> xr.Dataset:
@@ -178,6 +180,8 @@ def _study(
     for cell in cells.values():
         if name == "lab-intervals" and cell["dim"] > 2:
             cell["replications"] = FEWER
+        if name == "lab" and cell["data"] in (PLAYED, LEARNER):
+            cell["replications"] = OF_PLAYED
     return Study(
         name,
         cells,

@@ -299,3 +299,16 @@ def test_same_seed_same_bits(tmp_path: Path) -> None:
     xr.testing.assert_identical(run(jobs=1, folder=tmp_path / "lab"), whole)
     assert files <= {path for path in (tmp_path / "lab").rglob("*") if path.is_file()}
     assert not run(jobs=1, random_seed=1).equals(whole)
+
+
+def test_an_estimator_more_changes_no_data() -> None:
+    """``split`` needs the steps themselves: of tasks that are played, too, each its own."""
+    family = bm.paper_family(dim=2, horizon=20)
+    alone, beside = (
+        bm.calibrate(
+            family, tasks=6, estimators=names, replications=2, explore="UKTS", random_seed=1, jobs=1
+        )
+        for names in (["moment"], ["moment", "split"])
+    )
+    own = beside.estimate.sel(estimator="moment")
+    np.testing.assert_allclose(own, alone.estimate.sel(estimator="moment"), rtol=1e-9)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -138,28 +137,6 @@ def test_pictures() -> None:
         regret = figures.figure_regret(next_regret(Setup()), width)
         svg = figures.to_svg(regret)
         assert svg.startswith("<svg") and "no prior known" in svg
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "work",
-    [
-        lambda setup: figures.to_svg(figures.figure_cloud(cloud(setup))),
-        lambda setup: figures.to_svg(figures.figure_step(one_task(setup), 5)),
-        lambda setup: figures.to_svg(figures.figure_regret(next_regret(setup))),
-    ],
-    ids=["cloud", "step", "regret"],
-)
-def test_a_move_takes_less_than_three_tenths_of_a_second(work: Callable[[Setup], str]) -> None:
-    """Of a processor, for the largest settings; the best of three, kernels being compiled."""
-    setup = Setup(tasks=500, horizon=200, explore=200)
-    work(setup)
-    taken = []
-    for seed in range(3):
-        start = time.process_time()
-        work(replace(setup, seed=10 + seed))
-        taken.append(time.process_time() - start)
-    assert min(taken) < 0.3
 
 
 @cache
