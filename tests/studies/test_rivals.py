@@ -166,8 +166,6 @@ def test_meta_dp_is_our_theory_row(report: ModuleType, records: dict[str, xr.Dat
 @pytest.mark.slow
 def test_published_settings_repeat(records: dict[str, xr.Dataset]) -> None:
     """Another program's values within three standard errors, theirs put at 3%."""
-    if "published" not in records:
-        pytest.skip("not recorded yet: python analyses/record.py rivals-published")
     found = repeated(records["published"])
     assert len(found) == 20
     assert max(one.distance for one in found) < 3
