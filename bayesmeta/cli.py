@@ -37,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with never_lost():
             code = _run(arguments)
     except KeyboardInterrupt as stop:
-        said = f"; {stop}; the same command goes on from there" if stop.args else ""
+        told = type(stop) is KeyboardInterrupt and stop.args  # by the command, not by what it calls
+        said = f"; {stop}" if told else ""
         print(f"bayesmeta: interrupted{said}", file=sys.stderr)
         code = 130
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
@@ -63,6 +64,45 @@ def test_everything_numbered_has_a_home(monkeypatch: pytest.MonkeyPatch) -> None
     assert all(f"`{name}`" in page for name in claims)
 
 
+def test_what_the_table_names_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read from the page as a reader would: each file, each function in it, and verdicts as they
+    were recorded; every row of the paper has code or a claim, and a test."""
+    text = load("paper", monkeypatch).page(ROOT)
+    named = set(re.findall(r"`((?:bayesmeta|tests)/[\w/]+\.py)`(?: `(\w+)`)?", text))
+    assert len(named) > 100
+    for path, name in named:
+        source = (ROOT / path).read_text()
+        assert not name or re.search(rf"^\s*(?:def|class) {name}\b", source, re.MULTILINE), name
+    full = json.loads((ROOT / "bayesmeta" / "data" / "verdicts.json").read_text())["full"]
+    said = re.findall(r"`([a-z][\w-]+)`: ([a-z]+(?:, [a-z ]+)?)(?=<br>| \||, `)", text)
+    assert {name for name, _ in said} <= set(full) and len(said) > 80
+    assert [(name, word) for name, word in said if full[name] != word] == []
+    rows = re.findall(
+        r"^\| (?:\(|[A-Za-z]+[ ,]).*\|$", text.split("## Every claim")[0], re.MULTILINE
+    )
+    rows = [row for row in rows if not row.startswith("| in the paper")]
+    with (ROOT / "docs" / "paper.csv").open() as file:
+        assert len(rows) == len(list(csv.DictReader(file)))
+    for row in rows:
+        _, _, _, code, known, tested, _ = row.split(" |")
+        assert (code.strip() or known.strip()) and tested.strip(), row
+
+
+def test_the_page_on_the_theory_says_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its block is that of today's record, and no verdict is typed elsewhere on the page."""
+    verdicts = load("verdicts", monkeypatch)
+    page = (ROOT / "docs" / "theory.md").read_text()
+    assert page == verdicts.page(), "python docs/site/verdicts.py"
+    rows = {row["id"]: row["verdict"] for row in verdicts.recorded()}
+    for claim, title in verdicts.RESULTS.items():
+        assert f"| {title} (`{claim}`) | **{rows[claim]}** |" in page
+    elsewhere = re.sub(r"<!-- verdicts -->.*<!-- /verdicts -->", "", page, flags=re.DOTALL)
+    elsewhere = "\n".join(line for line in elsewhere.splitlines() if not line.startswith("#"))
+    assert not re.search(r"\b(holds|violated|false|true|undecided|survives)\b", elsewhere)
+    changed = [row | {"verdict": "undecided"} for row in verdicts.recorded()]
+    assert verdicts.block(changed).count("**undecided**") >= 3
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -112,4 +152,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
             r"<(?:script|link|img)[^>]+(?:src|href)=\"(https?:[^\"]+)", path.read_text()
         )
         assert not asked, f"{path.name} asks for {asked}"
+        for image in re.findall(r"<img[^>]+>", path.read_text()):
+            said = re.search(r'alt="([^"]*)"', image)
+            assert said and len(said[1]) > 8 and not said[1].endswith(".png"), f"{path}: {image}"
     assert list((html / "_static").rglob("tex-mml-chtml.js"))

@@ -61,6 +61,8 @@ INTERVALS = {
     "hdi": ("P", "highest density"),
 }
 """Kinds of intervals -> marker and name."""
+ERRORS = f"bars: {CHANCE:g} Monte-Carlo errors"
+"""What bars are, for notes."""
 OPTIONAL = "lab-intervals"
 """The study without which the page is written, too."""
 
@@ -166,7 +168,7 @@ def worst(wrong: xr.Dataset, name: str) -> dict[str, Any]:
 def figures(records: Records) -> dict[str, Any]:
     """The pictures, by name."""
     random = lines(records, RANDOM)
-    bars = f"{RANDOM} a task; bars: {CHANCE:g} Monte-Carlo errors"
+    bars = f"{RANDOM} a task; {ERRORS}"
     drawn = named(records["lab-posterior"]).sel(data=RANDOM, dim=DIM, tasks=EARLY)
     closed = named(records["lab"]).sel(data=RANDOM, dim=DIM, tasks=EARLY)
     pits = {name: closed.pit.sel(estimator=name) for name in ("moment-clipped", "reml")}
@@ -185,14 +187,20 @@ def figures(records: Records) -> dict[str, Any]:
             LEVEL,
             f"{bars}; grey: the level promised; {EDGE}",
         ),
-        "width": figure_by_tasks(random, "width", kinds, LEVEL, f"{bars}; {EDGE.split('; ')[1]}"),
+        "width": figure_by_tasks(
+            random,
+            "width",
+            kinds,
+            LEVEL,
+            f"{bars} (mostly smaller than the markers); {EDGE.split('; ')[1]}",
+        ),
         "next": figure_pit(
             pits,
             counts,
             f"{EARLY} tasks; grey: where bars of a right forecast stay, 19 of 20 times",
         ),
         "data": figure_rows(
-            table, ways, "data", looks, kinds, LEVEL, f"{LAST:,} tasks, d = {DIM}; {EDGE}"
+            table, ways, "data", looks, kinds, LEVEL, f"{LAST:,} tasks, d = {DIM}; {ERRORS}; {EDGE}"
         ),
         "wrong": figure_rows(
             wrong,
@@ -201,7 +209,7 @@ def figures(records: Records) -> dict[str, Any]:
             looks | {"posterior": method_look("posterior")},
             kinds,
             LEVEL,
-            f"100 tasks of {RANDOM}, d = {DIM}; {EDGE}",
+            f"100 tasks of {RANDOM}, d = {DIM}; {ERRORS}; {EDGE}",
         ),
     }
     if OPTIONAL in records:
@@ -238,7 +246,8 @@ def of_intervals(records: Records) -> Figure:
     table = xr.concat(bare, "estimator").assign_coords(row=rows)
     table = table.expand_dims(level=[LEVEL])
     looks = {str(name): look_of(str(name)) for name in table.estimator.values}
-    return figure_rows(table, rows, "row", looks, ("mu", "sd", "corr", "cov"), LEVEL, EDGE)
+    kinds = ("mu", "sd", "corr", "cov")
+    return figure_rows(table, rows, "row", looks, kinds, LEVEL, f"{ERRORS}; {EDGE}")
 
 
 def all_numbers(records: Records) -> str:

@@ -25,7 +25,15 @@ from bayesmeta.studies.published import FACTORS, KNOWING
 HERE = Path(__file__).parent
 FAMILIES = {"linear": "linear bandit", "arms": "arms", "pricing": "dynamic pricing"}
 GROWTH = tuple(f"{family}-{grows}" for family in FAMILIES for grows in r.AXES)
-OTHER = ("linear-T8", "published", "covariance", "replay", "replay-twin")
+REPLAYS = {
+    "replay": ("Verbal aggression", "VerbAgg of lme4: no, perhaps or yes, 0, 1 or 2"),
+    "replay-bfi": ("Personality", "bfi of psych: from 1, very inaccurate, to 6, very accurate"),
+}
+"""Studies of real answers: what they are about, and where they are."""
+OTHER = (
+    *("linear-T8", "published", "covariance"),
+    *(name + twin for name in REPLAYS for twin in ("", "-twin")),
+)
 NAMES = ("rivals", "draws", *GROWTH, *OTHER)
 SHORT = ("REML-TS", "AdaTS", "All-MTS", "KMTS", "Meta-DP++", "Th-MTS_tau", "UKTS")
 """Rows of the short table, by regret, below the best that learns its prior."""
@@ -99,13 +107,17 @@ def slopes(rows: list[r.Grown]) -> Figure:
             }
             for name in names
         }
-        printed = {
-            name: max(b[name][grows] for b in r.BOUNDS.values() if name in b)
-            for name in names
-            if any(name in b for b in (r.BOUNDS["linear"], r.BOUNDS["arms"]))
-        }
-        panels.append(figures.Slopes(title, measured, printed))
+        panels.append(figures.Slopes(title, measured, printed_bounds(rows, grows)))
     return figures.figure_slopes(panels)
+
+
+def printed_bounds(rows: list[r.Grown], grows: str) -> dict[str, dict[str, float]]:
+    """By system and family, the printed exponents, each in the family that it is printed for."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row.grows == grows and row.bound is not None:
+            found.setdefault(row.name, {})[row.family] = row.bound
+    return found
 
 
 def covariances(record: xr.Dataset) -> Figure:
@@ -238,8 +250,10 @@ def values(records: dict[str, xr.Dataset]) -> dict[str, Any]:
         "repeated": r.repeated(records["published"]) if "published" in records else [],
         "played": r.settings_played(records["published"]) if "published" in records else {},
         "claims": claims(records),
-        "replay": records.get("replay"),
-        "twin": records.get("replay-twin"),
+        "replays": [
+            (title, records.get(name), records.get(f"{name}-twin"), name, what)
+            for name, (title, what) in REPLAYS.items()
+        ],
         "factors": FACTORS,
         "few": FEW,
         "command": "python analyses/rivals/report.py",

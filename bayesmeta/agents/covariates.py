@@ -1,7 +1,6 @@
 """Tasks with metadata whose prior is learned: theta_n ~ N(Phi_n gamma, Sigma), neither being told.
 
-It is a mixed model. Rewards A theta_n = A mu + A (Phi_n - M) gamma + A delta_n, with M the mean of
-all Phi_n: the features A differ between tasks, A (Phi_n - M) have the same coefficients in all.
+It is the mixed model of ``estimators.metadata``, fitted again and again as tasks come.
 """
 
 from __future__ import annotations
@@ -13,13 +12,19 @@ from functools import cached_property
 import numpy as np
 
 from bayesmeta.agents.learners import UNKNOWN, Finished, History
-from bayesmeta.agents.metadata import check_designs, checked_designs, design_of
+from bayesmeta.agents.metadata import check_designs, design_of
 from bayesmeta.checks import Array, InputError, one_of, real
 from bayesmeta.environment import Setting
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.fit import FEATURES, largest_likelihood
 from bayesmeta.estimators.maximum import Options
-from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.estimators.metadata import (
+    USES,
+    Coordinates,
+    checked_designs,
+    prior_at,
+    restated,
+)
 from bayesmeta.statistics import TaskStatistics
 
 
@@ -28,8 +33,8 @@ class Covariates:
     """The mean Phi_n gamma and Sigma of largest (restricted) likelihood, from all steps so far.
 
     The mean may also be off what Phi_n gamma can be, by a vector that is the same in all tasks: an
-    intercept, which most Phi_n have anyway. Until the tasks determine all coefficients it plays as
-    if it knew nothing.
+    intercept, which most Phi_n have anyway (``with_metadata``). Until the tasks determine all
+    coefficients it plays as if it knew nothing.
 
     Parameters
     ----------
@@ -56,7 +61,7 @@ class Covariates:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "designs", checked_designs(self.designs))
-        one_of("use", self.use, ("marginal", "mean"))
+        one_of("use", self.use, USES)
         real("growth", self.growth, above=1.0)
 
     @property
@@ -64,19 +69,19 @@ class Covariates:
         return True
 
     @cached_property
+    def coordinates(self) -> Coordinates:
+        """Those of the mixed model; the designs of all tasks to come are known."""
+        return Coordinates.of(self.designs)
+
+    @cached_property
     def regressors(self) -> Array:
-        """F_n = (I, (Phi_n - M) B), (tasks, d, d + q): B spans what Phi_n - M tell apart."""
-        tasks, d, _ = self.designs.shape
-        centred = self.designs - self.designs.mean(axis=0)
-        _, values, rows = np.linalg.svd(centred.reshape(tasks * d, -1), full_matrices=False)
-        basis = rows[values > 1e-10 * max(float(np.abs(self.designs).max()), 1e-300)].T
-        eye = np.broadcast_to(np.eye(d), (tasks, d, d))
-        return np.concatenate([eye, centred @ basis], axis=2)
+        """F_n of every task to come, (tasks, d, d + q)."""
+        return self.coordinates.features(self.designs)
 
     @property
     def coefficients(self) -> int:
         """How many the mean has, the intercept's d included."""
-        return int(self.regressors.shape[2])
+        return self.coordinates.coefficients
 
     def start(self, setting: Setting) -> History:
         check_designs(self.designs, setting)
@@ -92,21 +97,15 @@ class Covariates:
         return memory
 
     def statistics(self, memory: History) -> TaskStatistics:
-        """Those of the mixed model: the intercept's features differ between tasks."""
-        n, d = memory.tasks, self.designs.shape[1]
-        features = self.regressors[:n]
-        varying = tuple(j < d for j in range(features.shape[2]))
-        return TaskStatistics.trusted(
-            features.transpose(0, 2, 1) @ memory.gram[:n] @ features,
-            np.einsum("nij,ni->nj", features, memory.moment[:n]),
-            varying=varying if not all(varying) else None,
-        )
+        """Those of the mixed model, of the tasks so far."""
+        n = memory.tasks
+        known = TaskStatistics.trusted(memory.gram[:n], memory.moment[:n])
+        return restated(known, self.regressors[:n])
 
     def gamma(self, estimate: PriorEstimate) -> Array:
-        """gamma of an estimate of the mixed model: the shortest, where designs leave it open."""
-        means = np.einsum("ndq,q->nd", self.regressors, estimate.prior.mean)
-        stacked = self.designs.reshape(means.size, -1)
-        found: Array = np.linalg.lstsq(stacked, means.reshape(-1))[0]
+        """gamma of an estimate of the mixed model: where designs leave it open, columns that
+        earlier ones make up have as little as they can."""
+        found: Array = self.coordinates.lift @ estimate.prior.mean
         return found
 
     def estimate(
@@ -128,8 +127,5 @@ class Covariates:
             memory.next_fit = math.ceil(n * self.growth)
         if memory.estimate is None:
             return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
-        found, features = memory.estimate, design_of(self.regressors, n)
-        cov = found.prior.cov[:d, :d]
-        if self.use == "marginal" and found.mean_cov is not None:
-            cov = cov + features @ found.mean_cov @ features.T
-        return PriorEstimate(GaussianPrior(features @ found.prior.mean, cov), found.status)
+        prior = prior_at(design_of(self.regressors, n), memory.estimate, self.use)
+        return PriorEstimate(prior, memory.estimate.status)

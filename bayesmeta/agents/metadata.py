@@ -13,22 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesmeta.agents.learners import Finished, told_truth
-from bayesmeta.checks import Array, InputError, array, of_type, one_of
+from bayesmeta.checks import Array, InputError, of_type, one_of
 from bayesmeta.environment import Setting
 from bayesmeta.estimators.estimate import PriorEstimate, Status
+from bayesmeta.estimators.metadata import USES, checked_designs
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.hyper import evidence
-
-
-def checked_designs(designs: Array) -> Array:
-    """A matrix Phi_n for every task."""
-    found = array("designs", designs, (None, None, None))
-    if found.size == 0:
-        raise InputError(
-            f"designs have shape {found.shape}; give a (d, p) matrix for every task, with at "
-            "least one column"
-        )
-    return found
 
 
 def design_of(designs: Array, task: int) -> Array:
@@ -93,7 +83,7 @@ class Metadata:
                 f"{self.gamma.dim}; give (tasks, d, p) designs for a gamma of dimension p"
             )
         object.__setattr__(self, "designs", designs)
-        one_of("use", self.use, ("marginal", "mean"))
+        one_of("use", self.use, USES)
 
     @property
     def all_steps(self) -> bool:

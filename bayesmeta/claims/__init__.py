@@ -31,6 +31,7 @@ MODULES = (
     "demonstration",
     "meta",
     "experiment",
+    "rivals",
     "kronecker",
     "eigenvalues",
     "orders",

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from bayesmeta.checks import InputError, real, whole
 from bayesmeta.commands.parsing import listed
-from bayesmeta.commands.running import add_workers, kept_only_if_filled, workers_of
+from bayesmeta.commands.running import (
+    add_workers,
+    kept_only_if_filled,
+    saying_what_is_kept,
+    workers_of,
+)
 from bayesmeta.commands.table import (
     add_data_options,
     in_options,
@@ -102,23 +107,24 @@ def _calibrate(options: argparse.Namespace) -> int:
     from bayesmeta.calibration.rows import rows_of
     from bayesmeta.report.console import rendered
     from bayesmeta.report.lab import lab_files, print_lab
-    from bayesmeta.runner.progress import progress_bar
+    from bayesmeta.runner.progress import compiling, progress_bar
 
     workers = workers_of(options)
-    with kept_only_if_filled(options.out), naming_options():
+    with kept_only_if_filled(options.out), naming_options(), compiling():
         arguments, design = _where(options)
-        lab = calibrate(
-            **arguments,
-            estimators=listed(options.estimators),
-            intervals=None if options.intervals is None else listed(options.intervals),
-            levels=[real("--levels", text) for text in listed(options.levels)],
-            wrong=_wrong(options.wrong),
-            replications=whole("--replications", options.replications, least=1),
-            random_seed=whole("--seed", options.seed),
-            folder=options.folder,
-            progressbar=partial(progress_bar, "calibrate", "replications"),
-            **workers,
-        )
+        with saying_what_is_kept():
+            lab = calibrate(
+                **arguments,
+                estimators=listed(options.estimators),
+                intervals=None if options.intervals is None else listed(options.intervals),
+                levels=[real("--levels", text) for text in listed(options.levels)],
+                wrong=_wrong(options.wrong),
+                replications=whole("--replications", options.replications, least=1),
+                random_seed=whole("--seed", options.seed),
+                folder=options.folder,
+                progressbar=partial(progress_bar, "calibrate", "replications"),
+                **workers,
+            )
         found = measures(lab)
         if options.json:
             text = json.dumps(rows_of(found), indent=2, allow_nan=False)

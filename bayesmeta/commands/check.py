@@ -46,12 +46,12 @@ def _check(options: argparse.Namespace) -> int:
 
     from bayesmeta.claims.run import as_json, changed, check_claims
     from bayesmeta.runner.files import write_atomically
-    from bayesmeta.runner.progress import progress_bar
+    from bayesmeta.runner.progress import compiling, progress_bar
 
     names = _names(options)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # quotations have letters that ASCII lacks
-    with progress_bar("checking", "claims", len(names)) as show:
+    with compiling(), progress_bar("checking", "claims", len(names)) as show:
         found = check_claims(
             names,
             quick=not options.full,

@@ -36,6 +36,7 @@ def _explore(options: argparse.Namespace) -> int:
     import webbrowser
     from threading import Thread
 
+    from bayesmeta.runner.progress import compiling
     from bayesmeta.teach.server import Server
 
     port = whole("--port", options.port)
@@ -49,9 +50,10 @@ def _explore(options: argparse.Namespace) -> int:
             "--port 0 for a free one"
         ) from None
     with server:
-        print("preparing; the first time this compiles for a minute or so …", flush=True)
-        for name in ("cloud", "task", "regret"):  # compiles and loads what a move needs
-            server.page.view({"name": name})
+        print("preparing …", flush=True)
+        with compiling():
+            for name in ("cloud", "task", "regret"):  # compiles and loads what a move needs
+                server.page.view({"name": name})
         print(f"the page is at {server.address} (Ctrl-C ends it)", flush=True)
         if not options.no_browser:
             # beside the server: a browser in the terminal returns when it is closed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +54,20 @@ def workers_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
+def saying_what_is_kept() -> Iterator[None]:
+    """Where Ctrl-C stops a study, say how it stands, and whether the command would go on."""
+    from bayesmeta.runner.report import Interrupted
+
+    try:
+        yield
+    except Interrupted as stop:
+        kept = "the same command goes on from there"
+        if stop.report.folder is None:
+            kept = "nothing is kept: give --folder FOLDER, and the same command can go on"
+        raise KeyboardInterrupt(f"{stop.report}; {kept}") from None
+
+
+@contextmanager
 def kept_only_if_filled(folder: Path | None) -> Iterator[None]:
     """A folder to write in, made before any long work; on failure no new, empty one is left."""
     from bayesmeta.runner.files import writable_folder
@@ -76,13 +90,16 @@ def run(
     study: Study, folder: Path, workers: dict[str, Any], title: str, unit: str, **options: Any
 ) -> Report:
     """Run a study with a progress bar; a refused worker is told on standard error."""
-    from bayesmeta.runner.progress import progress_bar
+    from bayesmeta.runner.progress import compiling, progress_bar
     from bayesmeta.runner.report import OtherSource
     from bayesmeta.runner.run import run_study
 
     bar = partial(progress_bar, title, unit)
+    # a study of one's own may do without numba, which takes a while to load
+    telling = compiling() if "numba" in sys.modules else nullcontext()
     try:
-        return run_study(study, folder, progressbar=bar, **workers, **options)
+        with telling, saying_what_is_kept():
+            return run_study(study, folder, progressbar=bar, **workers, **options)
     except OtherSource as error:
         print(f"bayesmeta: {error}", file=sys.stderr)
         return error.report

@@ -121,7 +121,7 @@ def _sample(options: argparse.Namespace) -> int:
     from bayesmeta.runner.progress import compiling
 
     settings = {name: getattr(options, name) for name in _SETTINGS}
-    with naming_options():
+    with naming_options(), compiling():
         check_settings(**settings)
         level = checked_level(options.level)
         design = read_tasks(options)
@@ -135,8 +135,7 @@ def _sample(options: argparse.Namespace) -> int:
         prior = prior_of(stats, noise, options)
         new = read_new(options, design)
         places = _places(options, new)
-        with compiling():
-            notes = notes_on(stats, noise, prior, options.centre)
+        notes = notes_on(stats, noise, prior, options.centre)
         say_notes(design, () if new is None else new.notes)
         if notes.conflict:
             print(f"bayesmeta: {visible(notes.conflict)}", file=sys.stderr)

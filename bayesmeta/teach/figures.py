@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +26,7 @@ from bayesmeta.report.figures.style import (
     clean,
     label_ends,
     method_look,
+    tone,
 )
 from bayesmeta.teach.posterior import Draws
 from bayesmeta.teach.world import METHODS, Cloud, NextRegret, Steps
@@ -34,30 +38,61 @@ if TYPE_CHECKING:
 INSIDE = 0.9
 """The probability inside every ellipse."""
 _RADIUS = math.sqrt(-2 * math.log(1 - INSIDE))  # in two dimensions
-LOOKS = {
-    "truth": Look("truth", INK, "-", "o"),
-    "moment": method_look("moment")._replace(label="eq. (11)"),
-    "moment-widened": method_look("moment-widened")._replace(label="eq. (12)"),
-    "reml": method_look("reml"),
-    "posterior": method_look("posterior draws")._replace(label="posterior"),
-    "nothing": Look("no prior known", "#CC79A7", (0, (1, 2)), "^"),
+LABELS = {
+    "truth": "truth",
+    "moment": "eq. (11)",
+    "moment-widened": "eq. (12)",
+    "reml": "REML",
+    "posterior": "posterior",
+    "nothing": "no prior known",
 }
-"""How the page draws a prior, by its name in ``world.PRIORS``."""
+"""What the page calls a prior, by its name in ``world.PRIORS``."""
+_LOOKS = {"truth": Look("", INK, "-", "o"), "nothing": Look("", "#CC79A7", (0, (1, 2)), "^")}
+"""Of what is no method of estimation."""
+PAGES = {False: ("#ffffff", "#222222"), True: ("#15181c", "#e6e6e6")}
+"""Page and text, where the browser asks for a light page, and for a dark one."""
 DRAWN = 25
 """Ellipses of posterior draws."""
 KEY = 0.66
 """Inches above a panel of ``figure_step``, for its title and key."""
 
 
+@contextmanager
+def on_page(dark: bool = False) -> Iterator[None]:
+    """Draw for a light or for a dark page, whatever matplotlib's settings are."""
+    import matplotlib as mpl
+
+    page, text = PAGES[dark]
+    with mpl.rc_context(
+        {
+            "axes.facecolor": page,
+            "axes.edgecolor": text,
+            "axes.labelcolor": text,
+            "xtick.color": text,
+            "ytick.color": text,
+            "text.color": text,
+        }
+    ):
+        yield
+
+
+def look(name: str) -> Look:
+    """How the page draws a prior."""
+    method = "posterior draws" if name == "posterior" else name
+    own = _LOOKS[name] if name in _LOOKS else method_look(method)
+    return own._replace(label=LABELS[name]).toned()
+
+
 def to_svg(figure: Figure) -> str:
-    """The picture as an SVG element with its words as text."""
+    """The picture as an SVG element with its words as text, and nothing behind it; without names of
+    its groups, as the page has several pictures, and a name may occur once."""
     import matplotlib as mpl
 
     out = StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "explore"}):
-        figure.savefig(out, format="svg", metadata={"Date": None})
+        figure.savefig(out, format="svg", metadata={"Date": None}, transparent=True)
     text = out.getvalue()
-    return text[text.index("<svg") :]
+    return re.sub(r'<g id="[^"]*"', "<g", text[text.index("<svg") :])
 
 
 def ellipse(mean: Array, cov: Array, points: int = 121) -> Array | None:
@@ -84,27 +119,28 @@ def figure_cloud(found: Cloud, draws: Draws | None = None, width: float = 7.0) -
     if len(found.thetas) <= 100:
         pairs = np.stack([found.thetas, found.estimates], axis=1)
         for pair in pairs:
-            axes.plot(*pair.T, color=BAND, linewidth=0.6, zorder=1)
-    axes.plot(*found.estimates.T, "o", color=FAINT, markersize=3, fillstyle="none", zorder=2)
-    axes.plot(*found.thetas.T, "o", color=INK, markersize=2.2, zorder=3)
+            axes.plot(*pair.T, color=tone(BAND), linewidth=0.6, zorder=1)
+    axes.plot(*found.estimates.T, "o", color=tone(FAINT), markersize=3, fillstyle="none", zorder=2)
+    axes.plot(*found.thetas.T, "o", color=tone(INK), markersize=2.2, zorder=3)
     ends = []
     if draws is not None:
         some = np.linspace(0, len(draws.mus) - 1, DRAWN).astype(int)
         drawn = [ellipse(draws.mus[k], draws.covs[k]) for k in some]
         for line in drawn:
             assert line is not None
-            axes.plot(*line.T, color=LOOKS["posterior"].color, linewidth=0.5, zorder=2)
+            axes.plot(*line.T, color=look("posterior").color, linewidth=0.5, zorder=2)
         assert drawn[0] is not None
         ends.append(_end(axes, drawn[0], "posterior"))
     for name, line in lines.items():
         if line is not None:
-            look = LOOKS[name]
+            own = look(name)
             wide = 2.4 if name == "truth" else 1.6
-            axes.plot(*line.T, color=look.color, linestyle=look.line, linewidth=wide, zorder=4)
+            axes.plot(*line.T, color=own.color, linestyle=own.line, linewidth=wide, zorder=4)
             ends.append(_end(axes, line, name))
     axes.set(xlabel="θ₁", ylabel="θ₂")
     clean(axes)
-    axes.set_title("● θ of a task    ○ its least squares", fontsize=LABEL, color=NOTE, loc="left")
+    title = "● θ of a task    ○ its least squares"
+    axes.set_title(title, fontsize=LABEL, color=tone(NOTE), loc="left")
     label_ends(axes, ends)
     return figure
 
@@ -142,11 +178,11 @@ def _belief(axes: Axes, steps: Steps, step: int) -> None:
     assert before is not None and now is not None
     reach = _RADIUS * np.sqrt(steps.covs.diagonal(axis1=1, axis2=2))  # of all steps: it stays
     _limits(axes, steps.prior.mean, [steps.means + reach, steps.means - reach, steps.theta[None]])
-    axes.plot(*before.T, color=FAINT, linestyle=(0, (4, 2)), linewidth=1.2)
-    axes.plot(*now.T, color=BLUE, linewidth=1.8)
-    axes.plot(*steps.theta, "*", color=INK, markersize=10)
+    axes.plot(*before.T, color=tone(FAINT), linestyle=(0, (4, 2)), linewidth=1.2)
+    axes.plot(*now.T, color=tone(BLUE), linewidth=1.8)
+    axes.plot(*steps.theta, "*", color=tone(INK), markersize=10)
     if step < len(steps.sampled):
-        axes.plot(*steps.sampled[step], "D", color=ORANGE, markersize=5, clip_on=False)
+        axes.plot(*steps.sampled[step], "D", color=tone(ORANGE), markersize=5, clip_on=False)
     axes.set(xlabel="θ₁", ylabel="θ₂")
     _headed(
         axes,
@@ -160,29 +196,29 @@ def _offer(axes: Axes, steps: Steps, step: int) -> None:
 
     radius = float(np.linalg.norm(steps.actions, axis=-1).max())
     _limits(axes, np.zeros(2), [radius * np.array([[1, 1], [-1, -1]])], room=1.15)
-    axes.add_patch(Circle((0, 0), radius, fill=False, color=FAINT, linewidth=0.8))
+    axes.add_patch(Circle((0, 0), radius, fill=False, color=tone(FAINT), linewidth=0.8))
     if step < len(steps.actions):
         offered = steps.actions[step]
-        axes.plot(*offered.T, "o", color=FAINT, markersize=4)
+        axes.plot(*offered.T, "o", color=tone(FAINT), markersize=4)
         for theta, color in ((steps.theta, INK), (steps.sampled[step], ORANGE)):
             tip = radius * theta / max(float(np.linalg.norm(theta)), 1e-12)
             axes.annotate(
                 "",
                 tuple(tip),
                 (0, 0),
-                arrowprops={"arrowstyle": "->", "color": color, "linewidth": 1.2},
+                arrowprops={"arrowstyle": "->", "color": tone(color), "linewidth": 1.2},
             )
-        axes.plot(*offered[steps.best[step]], "o", color=INK, markersize=9, fillstyle="none")
-        axes.plot(*offered[steps.chosen[step]], "D", color=ORANGE, markersize=5)
+        axes.plot(*offered[steps.best[step]], "o", color=tone(INK), markersize=9, fillstyle="none")
+        axes.plot(*offered[steps.chosen[step]], "D", color=tone(ORANGE), markersize=5)
     axes.set(xlabel="a₁", ylabel="a₂")
     _headed(axes, "actions on offer", [("◆ chosen", ORANGE), ("○ best", INK)])
 
 
 def _regret_so_far(axes: Axes, steps: Steps, step: int) -> None:
     last = len(steps.regret) - 1
-    axes.plot(np.arange(last + 1), steps.regret, color=BAND, linewidth=1.5)
-    axes.plot(np.arange(step + 1), steps.regret[: step + 1], color=BLUE, linewidth=1.8)
-    axes.plot(step, steps.regret[step], "o", color=BLUE, markersize=5, clip_on=False)
+    axes.plot(np.arange(last + 1), steps.regret, color=tone(BAND), linewidth=1.5)
+    axes.plot(np.arange(step + 1), steps.regret[: step + 1], color=tone(BLUE), linewidth=1.8)
+    axes.plot(step, steps.regret[step], "o", color=tone(BLUE), markersize=5, clip_on=False)
     axes.set(xlabel="steps", xlim=(0, last), ylim=(0, 1.1 * max(steps.regret[-1], 1e-9)))
     _headed(axes, "regret so far", [])
 
@@ -192,11 +228,11 @@ def figure_regret(found: dict[str, NextRegret], width: float = 7.0) -> Figure:
     tall = 0.36 * len(found)
     figure, axes = _panel(width, left=1.2, right=0.25, top=0.1, tall=tall)
     for row, (name, one) in enumerate(found.items()):
-        look, own = LOOKS[name], one.regret
-        axes.hlines(row, own.low, own.high, color=look.color, linewidth=1.6)
-        axes.plot(own.mean, row, look.marker, color=look.color, markersize=6)
-    axes.axvline(found["truth"].regret.mean, color=FAINT, linewidth=0.8)
-    axes.set_yticks(range(len(found)), [LOOKS[name].label for name in found], fontsize=LABEL)
+        drawn, own = look(name), one.regret
+        axes.hlines(row, own.low, own.high, color=drawn.color, linewidth=1.6)
+        axes.plot(own.mean, row, drawn.marker, color=drawn.color, markersize=6)
+    axes.axvline(found["truth"].regret.mean, color=tone(FAINT), linewidth=0.8)
+    axes.set_yticks(range(len(found)), [LABELS[name] for name in found], fontsize=LABEL)
     axes.set(ylim=(len(found) - 0.5, -0.5), xlabel="regret of the next task")
     axes.set_xlim(left=0)
     clean(axes, grid="x")
@@ -235,15 +271,19 @@ def _end(axes: Axes, line: Array, name: str) -> End:
     """Where an ellipse reaches furthest to the right, within the picture."""
     inside = line[(line[:, 0] <= axes.get_xlim()[1]) & (line[:, 1] <= axes.get_ylim()[1])]
     x, y = max(inside.tolist())
-    return End(x, y, LOOKS[name])
+    return End(x, y, look(name))
 
 
 def _headed(axes: Axes, title: str, key: list[tuple[str, str]]) -> None:
-    """A title, and below it what the marks of a panel are, two a line."""
+    """A title, and below it what the marks of a panel are, two a line: marks in their colours,
+    words in the colour of words, which is easier to read."""
     clean(axes)
     box = axes.get_window_extent()
     inch = axes.figure.dpi / box.height
     axes.text(0, 1 + (KEY - 0.2) * inch, title, fontsize=LABEL + 1, transform=axes.transAxes)
     for k, (text, color) in enumerate(key):
         place = (0.5 * (k % 2), 1 + (KEY - 0.4 - 0.17 * (k // 2)) * inch)
-        axes.text(*place, text, color=color, fontsize=SMALL, transform=axes.transAxes)
+        mark, word = text.split(" ", 1)
+        for part, ink, right in ((mark, color, 0.0), (word, NOTE, 0.13)):
+            x = place[0] + right * axes.figure.dpi / box.width
+            axes.text(x, place[1], part, color=tone(ink), fontsize=SMALL, transform=axes.transAxes)

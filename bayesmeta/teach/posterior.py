@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from threading import Lock, Thread
@@ -64,21 +63,21 @@ class Background:
 
     def get(self, setup: Setup) -> Draws | None:
         """The draws for these data, if they have been drawn."""
-        found = self._found.get(_data(setup))
+        found = self._found.get(setup.of_data())
         return found if isinstance(found, Draws) else None
 
     def ask(self, setup: Setup) -> str:
         """Have them drawn, unless the process is at work for others."""
         with self._lock:
-            found = self._found.get(_data(setup))
+            found = self._found.get(setup.of_data())
             if isinstance(found, Draws):
                 return "done"
             if found is not None:
-                del self._found[_data(setup)]  # asked again, it is tried again
+                del self._found[setup.of_data()]  # asked again, it is tried again
                 return found
             if not self._busy:
                 self._busy = True
-                Thread(target=self._fetch, args=(_data(setup),), daemon=True).start()
+                Thread(target=self._fetch, args=(setup.of_data(),), daemon=True).start()
             return "running"
 
     def _fetch(self, setup: Setup) -> None:
@@ -98,11 +97,6 @@ class Background:
         with self._lock:
             self._found[setup] = found
             self._busy = False
-
-
-def _data(setup: Setup) -> Setup:
-    """Settings that do not change the data put back: draws are the same whatever they are."""
-    return replace(setup, widening=0.0)
 
 
 def _work(pipe: Connection) -> None:

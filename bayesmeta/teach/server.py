@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable, Mapping
+from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -16,15 +18,23 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from bayesmeta.checks import InputError, real, whole
+from bayesmeta.runner.cell import one_line
 from bayesmeta.simulation.summaries import Interval
 from bayesmeta.teach import figures
-from bayesmeta.teach.figures import LOOKS, to_svg
+from bayesmeta.teach.figures import LABELS, PAGES, on_page, to_svg
 from bayesmeta.teach.posterior import Background, Draws
 from bayesmeta.teach.questions import QUESTIONS
-from bayesmeta.teach.setup import CONTROLS, Setup, shown
+from bayesmeta.teach.setup import CONTROLS, SAME_DATA, Setup, shown
 from bayesmeta.teach.world import NEXT, PRIORS, cloud, compare, next_regret, one_task, rows
 
 HOST = "127.0.0.1"
+NAMES = (HOST, "localhost")
+"""What this machine may be called by who asks."""
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What a browser lets the page do: nothing that is not in it, and in no frame of another page."""
 Query = Mapping[str, str]
 
 
@@ -47,7 +57,7 @@ def cloud_view(setup: Setup, width: float, draws: Draws | None) -> dict[str, Any
         centre = draws.predicted().mean, draws.covs.mean(axis=0)
         table["posterior"] = compare(*centre, found.family.prior)
     beyond = figures.outside(found, figure.axes[0])
-    none = [LOOKS[name].label for name, one in table.items() if math.isnan(one.correlation)]
+    none = [LABELS[name] for name, one in table.items() if math.isnan(one.correlation)]
     said = [f"A task explored {found.steps.mean():.1f} steps on average."]
     if beyond:
         said.append(f"{beyond} of {len(found.thetas)} least squares are outside the picture.")
@@ -62,7 +72,7 @@ def cloud_view(setup: Setup, width: float, draws: Draws | None) -> dict[str, Any
         "alt": "Thetas of tasks, their least squares, and ellipses of true and estimated priors.",
         "note": " ".join(said),
         "head": ["", "error of μ", "error of Σ", "correlation", "smallest λ"],
-        "rows": [[LOOKS[name].label, *map(number, one)] for name, one in table.items()],
+        "rows": [[LABELS[name], *map(number, one)] for name, one in table.items()],
     }
 
 
@@ -89,25 +99,27 @@ def regret_view(setup: Setup, width: float, draws: Draws | None) -> dict[str, An
         "Sampling explores more than is best: a prior too narrow may do better than the truth.",
         "head": ["played with", "regret", "more than with the truth"],
         "rows": [
-            [LOOKS[name].label, plus_minus(one.regret), plus_minus(one.more)]
+            [LABELS[name], plus_minus(one.regret), plus_minus(one.more)]
             for name, one in found.items()
         ],
     }
 
 
 class Page:
-    """What the page asks for, by address; one picture is drawn at a time."""
+    """What the page asks for, by address; one picture is drawn and one answer found at a time."""
 
     def __init__(self) -> None:
         self.background = Background()
-        self._drawing = Lock()
+        self._drawing, self._answering = Lock(), Lock()
+        self._answers: dict[int, str] = {}
 
     def view(self, query: Query) -> dict[str, Any]:
-        """Picture and table of ``name``, as wide as ``width`` (pixels of CSS)."""
-        setup, draws = Setup.of(query), None
+        """Picture and table of ``name``, as wide as ``width`` (pixels of CSS), for a light page or,
+        where ``dark`` is 1, a dark one."""
+        setup = Setup.of(query)
         width = min(max(real("width", float(query.get("width", "700"))), 280.0), 1000.0) / 96
         draws = self.background.get(setup)
-        with self._drawing:
+        with self._drawing, on_page(query.get("dark") == "1"):
             match query.get("name"):
                 case "cloud":
                     return cloud_view(setup, width, draws)
@@ -122,11 +134,15 @@ class Page:
         return {"state": self.background.ask(Setup.of(query))}
 
     def answer(self, query: Query) -> dict[str, Any]:
-        """The answer of a question, its numbers computed."""
+        """The answer of a question, its numbers computed when it is first asked for: whoever asks
+        meanwhile waits for the same."""
         k = whole("question", int(query.get("question", "0")))
         if k >= len(QUESTIONS):
             raise InputError(f"question must be below {len(QUESTIONS)}")
-        return {"text": QUESTIONS[k].answered()}
+        with self._answering:
+            if k not in self._answers:
+                self._answers[k] = QUESTIONS[k].answered()
+            return {"text": self._answers[k]}
 
 
 def html() -> str:
@@ -143,13 +159,38 @@ def html() -> str:
             }
             for control in CONTROLS
         ],
-        "priors": [[name, LOOKS[name].label] for name in PRIORS],
+        "same_data": SAME_DATA,
+        "priors": [[name, LABELS[name]] for name in PRIORS],
         "questions": [
             {"title": one.title, "ask": one.ask, "setup": one.setup.changed()} for one in QUESTIONS
         ],
     }
     page = files("bayesmeta.teach").joinpath("page.html").read_text(encoding="utf-8")
-    return page.replace("{{ told }}", json.dumps(told).replace("<", "\\u003c"))
+    parts = {"told": json.dumps(told).replace("<", "\\u003c")}
+    for dark, prefix in ((False, "light"), (True, "dark")):
+        parts[f"{prefix} page"], parts[f"{prefix} text"] = PAGES[dark]
+    for name, text in parts.items():
+        page = page.replace(f"{{{{ {name} }}}}", text)
+    return page
+
+
+def refusal(path: str, headers: Message) -> str:
+    """Why a request is not the page's own; empty where it is.
+
+    Any page of the web may make a browser ask this machine: under a name of its own that it points
+    here (the Host is another then), or under ours (browsers say that it was another page). It could
+    not read the answer in the second case, but work would be done for it.
+    """
+    host = headers.get("Host", "").lower()
+    if host.rsplit(":", 1)[0] not in NAMES:
+        return "this page is for this machine"
+    if path == "/" and headers.get("Sec-Fetch-Dest") == "document":
+        return ""  # a link to the page, wherever it is
+    if headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
+        return "this is for the page itself"
+    if headers.get("Origin", f"http://{host}").lower() != f"http://{host}":
+        return "this is for the page itself"
+    return ""
 
 
 class Server(ThreadingHTTPServer):
@@ -166,6 +207,12 @@ class Server(ThreadingHTTPServer):
         """Where a browser finds it."""
         return f"http://{HOST}:{self.server_port}/"
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing where a browser has closed its connection, as it does with every page it leaves;
+        a traceback otherwise."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: Server
@@ -173,8 +220,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer; what is wrong with a setting is said with status 400."""
         where = urlsplit(self.path)
-        if self.headers.get("Host", "").rsplit(":", 1)[0] not in (HOST, "localhost"):
-            return self._send(HTTPStatus.FORBIDDEN, "text/plain", "this page is for this machine")
+        refused = refusal(where.path, self.headers)
+        if refused:
+            return self._send(HTTPStatus.FORBIDDEN, "text/plain", refused)
         if where.path == "/":
             return self._send(HTTPStatus.OK, "text/html", html())
         page = self.server.page
@@ -189,6 +237,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, found = HTTPStatus.OK, answers[where.path](dict(parse_qsl(where.query)))
         except ValueError as error:  # an InputError is one
             status, found = HTTPStatus.BAD_REQUEST, {"error": str(error)}
+        except Exception as error:  # the page says it; otherwise it would say the server has ended
+            status, found = HTTPStatus.INTERNAL_SERVER_ERROR, {"error": one_line(error)}
         return self._send(status, "application/json", json.dumps(found))
 
     def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
@@ -197,8 +247,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
-        self.end_headers()
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.send_header("X-Content-Type-Options", "nosniff")
         try:
+            self.end_headers()
             self.wfile.write(body)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True  # the page has moved on

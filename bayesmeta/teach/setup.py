@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,8 @@ CONTROLS = (
     Control("widening", "widening c_w", (0.0, 0.3, 1.0, 3.0, 10.0)),
 )
 """All sliders; ``explore`` 0 is the rule of Section 6."""
+SAME_DATA = ("widening",)
+"""Sliders that leave the data, and so the posterior, as they are."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,11 @@ class Setup:
             for field in fields(self)
             if getattr(self, field.name) != field.default
         }
+
+    def of_data(self) -> Setup:
+        """The same for all settings that have the same data."""
+        default: dict[str, Any] = {field.name: field.default for field in fields(self)}
+        return replace(self, **{name: default[name] for name in SAME_DATA})
 
     def family(self) -> TaskFamily:
         """The family that tasks come from: Section 6 in two dimensions, with this prior, noise and

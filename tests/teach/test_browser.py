@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from bayesmeta.teach.questions import QUESTIONS
 from bayesmeta.teach.server import Server, number, plus_minus
-from bayesmeta.teach.setup import Setup
+from bayesmeta.teach.setup import CONTROLS, Setup
 from bayesmeta.teach.world import METHODS, PRIORS, next_regret, one_task, rows
 
 pytestmark = pytest.mark.slow
@@ -58,6 +59,8 @@ def page(server: Server, browser: Any) -> Iterator[Any]:
     """The page, opened; whatever it says in the console or asks of another machine is a failure."""
     one = browser.new_page(viewport={"width": 1200, "height": 900})
     said: list[str] = []
+    expected: list[str] = []
+    one.console_may_say = expected.append
     one.on("console", lambda message: said.append(message.text))
     one.on("pageerror", lambda error: said.append(str(error)))
     one.on("request", lambda asked: said.append(asked.url) if outside(asked.url, server) else None)
@@ -65,7 +68,7 @@ def page(server: Server, browser: Any) -> Iterator[Any]:
     settled(one)
     yield one
     one.close()
-    assert said == []
+    assert [text for text in said if not any(some in text for some in expected)] == []
 
 
 def outside(url: str, server: Server) -> bool:
@@ -175,6 +178,166 @@ def test_a_phone_sees_everything(page: Any) -> None:
     for slider in page.locator("#controls input").all():
         box = slider.bounding_box()
         assert box["width"] >= 120 and box["height"] >= 24
+
+
+class Slow:
+    """In place of the process that draws posteriors: at work until it is told to be done."""
+
+    def __init__(self) -> None:
+        self.asked: list[Setup] = []
+        self.done = False
+
+    def ask(self, setup: Setup) -> str:
+        self.asked.append(setup)
+        return "done" if self.done else "running"
+
+    def get(self, setup: Setup) -> None:
+        return None
+
+
+@pytest.fixture
+def slow(server: Server, monkeypatch: pytest.MonkeyPatch) -> Slow:
+    one = Slow()
+    monkeypatch.setattr(server.page, "background", one)
+    return one
+
+
+def state(page: Any, text: str) -> None:
+    """Wait until the page says so of the posterior."""
+    page.wait_for_function(
+        "text => document.getElementById('state').textContent.startsWith(text)",
+        arg=text,
+        timeout=WAIT,
+    )
+
+
+def test_a_window_of_another_size_still_waits_for_the_posterior(page: Any, slow: Slow) -> None:
+    """So does a move that leaves the data as they are; one that does not ends the waiting."""
+    page.get_by_role("button", name="Draw the posterior").click()
+    state(page, "drawing")
+    before = page.locator("#cloud svg").get_attribute("width")
+    page.set_viewport_size({"width": 900, "height": 700})
+    page.wait_for_function(
+        "before => document.querySelector('#cloud svg').getAttribute('width') !== before",
+        arg=before,
+        timeout=WAIT,
+    )
+    settled(page)
+    move(page, "widening", 0)
+    slow.done = True
+    state(page, "drawn")
+    slow.done = False
+    page.get_by_role("button", name="Draw the posterior").click()
+    state(page, "drawing")
+    move(page, "tasks", 0)
+    assert page.locator("#state").inner_text() == ""
+    assert Setup(tasks=5) not in slow.asked and Setup(widening=0.0) in slow.asked
+
+
+def test_by_keyboard_and_ear(page: Any) -> None:
+    """Every control has a name of its own; keys move sliders; what a move changes is said when it
+    has come to rest, once, with the numbers of the tables."""
+    for label in (*(one.label for one in CONTROLS), "before step"):
+        assert page.get_by_role("slider", name=label, exact=True).count() == 1
+    assert page.get_by_role("combobox", name="prior it is played with").count() == 1
+    slider = page.get_by_role("slider", name="tasks N", exact=True)
+    slider.focus()
+    slider.press("ArrowLeft")
+    settled(page)
+    assert slider.get_attribute("aria-valuetext") == "20"
+    page.wait_for_function(
+        "text => document.getElementById('heard').textContent.includes(text)",
+        arg=f"REML: error of μ {number(rows(Setup(tasks=20))['reml'].mean_error)}, error of Σ",
+        timeout=WAIT,
+    )
+    assert page.locator("#heard").get_attribute("role") == "status"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "explore"
+    for view in ("cloud", "regret"):
+        heads = page.locator(f"#{view} th[scope=col]").all_inner_texts()
+        assert heads[1:] and page.locator(f"#{view} th[scope=row]").count() >= len(METHODS)
+    repeated = page.evaluate(
+        "() => { const ids = [...document.querySelectorAll('[id]')].map(one => one.id);"
+        " return ids.filter((id, k) => ids.indexOf(id) !== k && !/^[mp][0-9a-f]+$/.test(id)); }"
+    )
+    assert repeated == []  # but for marks and clips, which are called by what they are
+
+
+def colours(page: Any) -> tuple[str, set[str]]:
+    """Of the page, and of the words of its pictures."""
+    fills = page.locator(".figure svg text").evaluate_all(
+        "all => all.map(one => getComputedStyle(one).fill)"
+    )
+    return page.evaluate("getComputedStyle(document.body).backgroundColor"), set(fills)
+
+
+def test_a_dark_page(page: Any) -> None:
+    """As the browser asks for it, also when it changes its mind; pictures follow."""
+    page.emulate_media(color_scheme="light")
+    page.reload()
+    settled(page)
+    light = colours(page)
+    assert light[0] == "rgb(255, 255, 255)"
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function("document.body.dataset.waiting !== '0'", timeout=WAIT)
+    settled(page)
+    dark = colours(page)
+    assert sum(map(int, re.findall(r"\d+", dark[0]))) < 120
+    assert not light[1] & dark[1]
+    assert all(sum(map(int, re.findall(r"\d+", one)[:3])) > 250 for one in dark[1])
+    assert shown(page) == of_package(Setup())
+
+
+def test_a_bookmark_opened_where_the_page_is_open(page: Any, server: Server) -> None:
+    """The sliders move; what is no number is passed over."""
+    page.evaluate("location.hash = 'tasks=20&noise_sd=none&seed=2'")
+    page.wait_for_function(
+        "document.getElementById('python').textContent.includes('seed=2')", timeout=WAIT
+    )
+    settled(page)
+    assert shown(page) == of_package(Setup(tasks=20, seed=2))
+
+
+def test_what_goes_wrong_is_said_and_taken_back(
+    page: Any, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the view that it concerns, whatever the others answer; a move later all is well."""
+    view = server.page.view
+
+    def broken(query: Any) -> dict[str, Any]:
+        if query["name"] == "cloud":
+            raise ValueError("out of order")
+        return view(query)
+
+    monkeypatch.setattr(server.page, "view", broken)
+    with page.expect_response(lambda answer: answer.status == 400):
+        move(page, "tasks", 2)
+    settled(page)
+    assert page.get_by_role("alert").inner_text() == "out of order"
+    monkeypatch.undo()
+    move(page, "tasks", 1)
+    assert page.get_by_role("alert").inner_text() == ""
+    assert shown(page) == of_package(Setup(tasks=10))
+    page.console_may_say("400 (Bad Request)")
+
+
+def test_another_page_gets_nothing(server: Server, browser: Any, slow: Slow) -> None:
+    """A page of another origin in the same browser has this one asked, in vain; nor can it show it
+    in a frame."""
+    other = browser.new_page()
+    other.goto("about:blank")
+    answered: list[int] = []
+    other.on("response", lambda answer: answered.append(answer.status))
+    other.evaluate(
+        "url => fetch(url, {mode: 'no-cors'}).then(() => true)", server.address + "posterior"
+    )
+    other.evaluate(
+        "url => new Promise(done => { const one = document.createElement('iframe');"
+        " one.onload = done; one.src = url; document.body.append(one); })",
+        server.address,
+    )
+    assert answered == [403, 403] and slow.asked == []
+    other.close()
 
 
 def test_the_page_answers_while_the_posterior_is_drawn(page: Any, server: Server) -> None:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+EDGE = 1.05
+"""Of the axis: a bias is at most the root mean squared error."""
+
 
 def plot_biases(lab: xr.Dataset, tasks: int | None = None, *, axes: Axes | None = None) -> Figure:
     """A forest of biases, each as a part of the root mean squared error, with 95% intervals.
@@ -82,8 +85,9 @@ def plot_biases(lab: xr.Dataset, tasks: int | None = None, *, axes: Axes | None 
             part, place, xerr=half, fmt=look.marker, color=look.color, markersize=MARKER,
             linewidth=1.2, label=name,
         )  # fmt: skip
-        ends.append(End(1.05, float(place[0]), look))
-    panel.set_xlim(-1.05, 1.05)
+        first = int(np.flatnonzero(np.isfinite(part))[0])
+        ends.append(End(min(float(part[first] + half[first]), EDGE), float(place[first]), look))
+    panel.set_xlim(-EDGE, EDGE)
     panel.set_ylim(len(names) - 0.5, -0.5)
     panel.set_yticks(rows, [shortened(name, 30) for name in names], fontsize=SMALL)
     clean(panel, grid="x")

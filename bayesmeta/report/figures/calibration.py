@@ -12,6 +12,7 @@ from bayesmeta.checks import Array
 from bayesmeta.report.figures.style import (
     BAND,
     FAINT,
+    INK,
     LABEL,
     SMALL,
     THIN,
@@ -19,9 +20,9 @@ from bayesmeta.report.figures.style import (
     Look,
     clean,
     label_ends,
-    label_peaks,
     new_figure,
     note_below,
+    tone,
 )
 
 if TYPE_CHECKING:
@@ -125,3 +126,31 @@ def figure_coverage(panels: Sequence[Covered]) -> Figure:
         "grey: where a line of a right model stays with probability 95%, at all levels together",
     )
     return figure
+
+
+def label_peaks(axes: Axes, peaks: Sequence[End], limit: float, rows: int = 1) -> None:
+    """Names with leaders to where lines are extreme: those of peaks above 0 along the top of the
+    axes, which go from 0 to 1 and end at ``limit``, the others along the bottom. Long names stand
+    in two ``rows``, the first and the last of them within the axes."""
+    for side in (1, -1):
+        those = sorted((end.x, end.y, end.look.label) for end in peaks if np.sign(end.y) == side)
+        slots = (np.arange(len(those)) + 0.5) / max(len(those), 1)
+        aligned = ["center"] * len(those)
+        if rows > 1 and len(those) > 1:
+            slots[[0, -1]], aligned[0], aligned[-1] = (0.02, 0.98), "left", "right"
+        for k, ((x, y, name), slot, ha) in enumerate(zip(those, slots, aligned, strict=True)):
+            axes.annotate(
+                name,
+                (x, y),
+                xytext=(slot, side * (0.88 - 0.12 * (k % rows)) * limit),
+                ha=ha,
+                va="center",
+                fontsize=LABEL,
+                color=tone(INK),
+                arrowprops={
+                    "arrowstyle": "-",
+                    "color": tone(FAINT),
+                    "linewidth": THIN,
+                    "shrinkB": 0,
+                },
+            ).set_gid("label")

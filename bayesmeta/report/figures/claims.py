@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bayesmeta.report.figures.style import BLUE, NOTE, SMALL, clean, new_figure
+from bayesmeta.report.figures.style import BLUE, NOTE, SMALL, clean, new_figure, note_below
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +43,7 @@ def figure_teeth(rows: Sequence[Mapping[str, Any]]) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel("printed constant / smallest that the check would accept (log scale)")
     clean(axes, grid="x")
+    note_below(figure, "beside a dot: the smallest constant accepted, and the one printed")
     return figure
 
 

@@ -44,6 +44,8 @@ EDGE = (
     "have a region"
 )
 """What such marks say, for notes."""
+_SAID = {"nothing": "nothing is wrong"}
+"""Rows that are called otherwise than in the record."""
 PER_LINE = 7
 """Names in a line of a key."""
 
@@ -177,7 +179,7 @@ def figure_rows(
         clean(axes, TITLES[kind], grid="x")
         for i in range(1, len(rows)):
             axes.axhline(i - 0.5, color=BAND, linewidth=0.6, zorder=0)
-    panels[0].set_yticks(range(len(rows)), list(rows))
+    panels[0].set_yticks(range(len(rows)), [_SAID.get(row, row) for row in rows])
     panels[0].invert_yaxis()
     _key(figure, list(looks.values()))
     note_below(figure, note)

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bayesmeta.claims.faults import Fault
-from bayesmeta.report.figures.style import BLUE, INK, NOTE, ORANGE, SMALL, new_figure
+from bayesmeta.report.figures.style import (
+    BLUE,
+    INK,
+    NOTE,
+    ORANGE,
+    SMALL,
+    new_figure,
+    note_below,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +64,11 @@ def figure_graph(
         fontsize=SMALL + 1,
         color=ORANGE,
         va="top",
+    )
+    note_below(
+        figure,
+        "box: a claim    arrow: to what cites it    filled, in bold: violated as printed    "
+        "number: the fault that breaks it",
     )
     return figure
 

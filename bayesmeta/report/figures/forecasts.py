@@ -10,7 +10,7 @@ import numpy as np
 from bayesmeta.calibration.kinds import side_by_side
 from bayesmeta.calibration.measures import measures
 from bayesmeta.calibration.ranks import Uniformity, uniformity
-from bayesmeta.report.figures.calibration import peak_of
+from bayesmeta.report.figures.calibration import label_peaks, peak_of
 from bayesmeta.report.figures.lab import chosen_tasks, named, panels_of
 from bayesmeta.report.figures.style import (
     BAND,
@@ -19,7 +19,6 @@ from bayesmeta.report.figures.style import (
     THIN,
     Look,
     clean,
-    label_peaks,
     looks_of,
     note_below,
     shortened,

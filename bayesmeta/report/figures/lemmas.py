@@ -120,7 +120,8 @@ def figure_stages(stages: Mapping[str, float], xlabel: str) -> Figure:
         color, marker = (BLUE, "o") if place else (ORANGE, "s")
         axes.plot([low, value], [place, place], color=tone(FAINT), linewidth=1, zorder=1)
         axes.plot(value, place, marker, color=tone(color), markersize=8)
-        axes.text(value * 1.25, place, f"{value:,.3g}", va="center", fontsize=LABEL)
+        said = f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+        axes.text(value * 1.25, place, said, va="center", fontsize=LABEL)
     axes.set_yticks(places, list(stages))
     axes.set_xscale("log")
     axes.set(xlim=(low, high), ylim=(-0.6, len(stages) - 0.4))

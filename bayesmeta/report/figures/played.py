@@ -17,7 +17,7 @@ from bayesmeta.report.figures.style import (
     End,
     clean,
     label_ends,
-    look,
+    looks_of_agents,
     note_below,
     tone,
 )
@@ -197,14 +197,15 @@ def _warmups(axes: Axes, warmups: Sequence[int]) -> None:
     for i, warmup in enumerate(warmups):
         axes.axvline(warmup, color=tone(FAINT), linewidth=0.8)
         axes.annotate(
-            f" warm-up ends, $N_0={warmup}$",
+            f"warm-up ends, $N_0={warmup}$",
             (warmup, 0.0),
             xycoords=("data", "axes fraction"),
-            xytext=(0, 4 + 11 * i),
+            xytext=(4, 4 + 12 * i),
             textcoords="offset points",
             fontsize=SMALL,
             color=tone(NOTE),
-        )
+            bbox={"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 1.0},
+        )  # the words of one may cross the line of the next
 
 
 def _lines(axes: Axes, values: xr.DataArray, agents: Sequence[str], points: Array) -> list[End]:
@@ -212,8 +213,8 @@ def _lines(axes: Axes, values: xr.DataArray, agents: Sequence[str], points: Arra
     task = values.task.values
     where = np.unique(np.searchsorted(task, points.clip(min=1)).clip(max=len(task) - 1))
     ends = []
-    for name in agents:
-        style, rows = look(name), values.sel(agent=name).values
+    for name, style in looks_of_agents(agents).items():
+        rows = values.sel(agent=name).values
         mean = rows.mean(axis=0)
         spread = rows.std(axis=0, ddof=1) if len(rows) > 1 else np.zeros_like(mean)
         axes.plot(task, mean, **style.options(marked=False))

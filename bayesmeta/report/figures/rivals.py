@@ -88,19 +88,19 @@ def figure_winners(rows: Sequence[Winner], unit: str) -> Figure:
 
 
 class Slopes(NamedTuple):
-    """A panel of the second figure: by system, the exponent in every family (None where there is
-    none), and what is printed."""
+    """A panel of the second figure: by system and family, the exponent (None where there is none),
+    and what is printed."""
 
     title: str
     measured: Mapping[str, Mapping[str, Interval | None]]
-    printed: Mapping[str, float]
+    printed: Mapping[str, Mapping[str, float]]
 
 
 _FAMILIES = {"linear": (BLUE, "o"), "arms": (ORANGE, "s")}
 
 
 def figure_slopes(panels: Sequence[Slopes]) -> Figure:
-    """Exponents with intervals, and a bar where a bound is printed, which is at most."""
+    """Exponents with intervals, and beside each a bar where a bound is printed for this family."""
     names = list(panels[0].measured)
     figure = new_figure(12, 1.4 + 0.25 * len(names))
     grid = figure.subplots(1, len(panels), sharey=True)
@@ -110,8 +110,9 @@ def figure_slopes(panels: Sequence[Slopes]) -> Figure:
                 (-0.16, 0.16), _FAMILIES.items(), strict=True
             ):
                 _exponent(axes, y + shift, panel.measured[name].get(family), color, marker)
-            if name in panel.printed:
-                axes.plot([panel.printed[name]], [y], marker="|", markersize=13, color=INK)
+                if family in panel.printed.get(name, {}):
+                    bound = panel.printed[name][family]
+                    axes.plot([bound], [y + shift], marker="|", markersize=8, mew=2, color=color)
         axes.axvline(0, color=INK, linewidth=0.8)
         axes.set(ylim=(len(names) - 0.4, -0.6), xlabel="exponent of relative regret")
         axes.set_yticks(range(len(names)), names, fontsize=SMALL)
@@ -119,7 +120,8 @@ def figure_slopes(panels: Sequence[Slopes]) -> Figure:
     note_below(
         figure,
         "circle: linear bandit, at one $\\mu_*$    square: arms, mean over the hyper-prior    "
-        "bar: printed, at most    nothing: relative regret is not positive, or not defined",
+        "bar of its colour: printed, at most    nothing: relative regret is not positive, or not "
+        "defined",
     )
     return figure
 

@@ -87,18 +87,36 @@ _AGENTS = {
     "ML-TS": Look("ML-TS (ours)", "#56B4E9", "--", "X"),
     "HB-TS": Look("HB-TS (ours)", "#332288", (0, (2, 1)), "h"),
     "HB-mean-TS": Look("HB-mean-TS (ours)", "#999933", (0, (4, 1, 1, 1)), "<"),
+    "MetaTS": Look("MetaTS", "#882255", (0, (6, 2)), "X"),
+    "AdaTS": Look("AdaTS", "#44AA99", (0, (3, 1, 1, 1)), "d"),
+    "MetaMean": Look("MetaMean", "#CC79A7", (0, (1, 1)), "p"),
+    "MarginalTS": Look("MarginalTS", "#777777", (0, (5, 1, 1, 1)), ">"),
 }
 _SPARE = ("#CC79A7", "#56B4E9", "#F0E442", "#332288", "#882255", "#44AA99")
 
 
-def look(agent: str) -> Look:
-    """The look of an agent; rows the paper does not draw get a colour and marker by their name."""
+def look(agent: str, another: int = 0) -> Look:
+    """The look of an agent; rows without one get a colour and a marker by their name, the next but
+    so many where those are taken (``another``)."""
     if agent in _AGENTS:
         return _AGENTS[agent].toned()
     label = agent.replace("_tau", r"$_\tau$").replace("_rescue", r"$_{\mathrm{rescue}}$")
-    order = sum(agent.encode())
+    order = sum(agent.encode()) + another
     marker = "X*<>hp"[order % 6]
     return Look(label, _SPARE[order % len(_SPARE)], (0, (4, 1, 1, 1, 1, 1)), marker).toned()
+
+
+def looks_of_agents(agents: Sequence[str]) -> dict[str, Look]:
+    """Looks of agents that are drawn together: no two have both dashes and marker in common, as
+    long as there are looks enough."""
+    found = {name: look(name) for name in agents if name in _AGENTS}
+    taken = {(str(one.line), one.marker) for one in found.values()}
+    for name in (name for name in agents if name not in found):
+        ways = [look(name, another) for another in range(6)]
+        free = (one for one in ways if (str(one.line), one.marker) not in taken)
+        found[name] = next(free, ways[0])
+        taken.add((str(found[name].line), found[name].marker))
+    return {name: found[name] for name in agents}
 
 
 _METHODS = {
@@ -298,30 +316,6 @@ def label_ends(axes: Axes, ends: Sequence[End]) -> None:
             fontsize=LABEL,
             annotation_clip=False,
         ).set_gid("label")
-
-
-def label_peaks(axes: Axes, peaks: Sequence[End], limit: float, rows: int = 1) -> None:
-    """Names with leaders to where lines are extreme: those of peaks above 0 along the top of the
-    axes, which end at ``limit``, the others along the bottom; long names in two ``rows``."""
-    for side in (1, -1):
-        those = sorted((end.x, end.y, end.look.label) for end in peaks if np.sign(end.y) == side)
-        slots = (np.arange(len(those)) + 0.5) / max(len(those), 1)
-        for k, ((x, y, name), slot) in enumerate(zip(those, slots, strict=True)):
-            axes.annotate(
-                name,
-                (x, y),
-                xytext=(slot, side * (0.88 - 0.12 * (k % rows)) * limit),
-                ha="center",
-                va="center",
-                fontsize=LABEL,
-                color=tone(INK),
-                arrowprops={
-                    "arrowstyle": "-",
-                    "color": tone(FAINT),
-                    "linewidth": THIN,
-                    "shrinkB": 0,
-                },
-            ).set_gid("label")
 
 
 def apart(places: Array, gap: float) -> Array:
