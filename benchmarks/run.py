@@ -51,9 +51,9 @@ def main(parts: list[str]) -> None:
         print(part, file=sys.stderr, flush=True)
         results[part] = measure(part, results.get(part, {}))
         results["versions"][part] = versions()
-    results["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"
-    text = json.dumps(results, indent=2) + "\n"
-    write_atomically(record, lambda to: to.write_text(text))
+        results["machine"] = f"{platform.machine()}, {os.cpu_count()} cores"
+        text = json.dumps(results, indent=2) + "\n"
+        write_atomically(record, lambda to, text=text: to.write_text(text))
     report.write(results)
     print(report.main_block(results))
 
