@@ -58,8 +58,8 @@ def draw(model: str, sampler: str) -> tuple[xr.Dataset, float, float]:
     start = time.perf_counter()
     if sampler.startswith("ours"):
         method = {"method": "nuts"} if "nuts" in sampler else {}
-        for name in ("nuts", "laplace"):  # compiles all that the call below may need
-            bm.sample_posterior(stats, 1.0, prior=prior, cores=2, draws=50, method=name)
+        # compiles all that the call below needs
+        bm.sample_posterior(stats, 1.0, prior=prior, cores=2, **method)
         ready = time.perf_counter()
         tree = bm.sample_posterior(stats, 1.0, prior=prior, cores=2, **method)
         return tree["posterior"].to_dataset(), time.perf_counter() - ready, ready - start
