@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -54,17 +55,18 @@ def row_labels(task: ArrayLike) -> list[Any] | NDArray[np.int64]:
     if isinstance(task, (str, bytes)) or not np.iterable(task):
         raise InputError(f"task must have one label a row, got {task!r:.80}")
     if not hasattr(task, "__array__"):
-        return _plain(list(task))
+        return plain_labels(task)
     labels = np.asarray(task)
     if labels.ndim != 1 or np.ma.is_masked(task):
         raise InputError(f"task must have one label a row, none masked, got shape {labels.shape}")
     if labels.dtype.kind == "i":
         return labels.astype(np.int64, copy=False)
-    return list(labels) if labels.dtype.kind in "mM" else _plain(labels.tolist())
+    return list(labels) if labels.dtype.kind in "mM" else plain_labels(labels.tolist())
 
 
-def _plain(labels: list[Any]) -> list[Any]:
-    """Whole numbers as such; nothing is done where nothing is a float."""
+def plain_labels(labels: Iterable[Any]) -> list[Any]:
+    """Whole numbers as such, where a label is a float."""
+    labels = list(labels)
     floats = any(issubclass(kind, (float, np.floating)) for kind in set(map(type, labels)))
     return [plain_label(one) for one in labels] if floats else labels
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesmeta.checks import Array, InputError, array
-from bayesmeta.columns import plain_label
+from bayesmeta.columns import plain_labels
 from bayesmeta.display import visible
 from bayesmeta.longformat import read_columns, sum_rows
 from bayesmeta.residuals import Sums, centred_sums, residual_squares
@@ -105,7 +105,7 @@ class TaskStatistics:
         for name, size in (("tasks", len(self)), ("features", self.dim)):
             labels = getattr(self, name)
             if labels is not None:
-                labels = tuple(map(plain_label, labels)) if name == "tasks" else tuple(labels)
+                labels = tuple(plain_labels(labels) if name == "tasks" else labels)
                 # 1 and "1" are the same in a table or a file
                 texts = labels if set(map(type, labels)) == {int} else map(str, labels)
                 if len(labels) != size or len(set(texts)) < size:

@@ -26,9 +26,8 @@ from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.information import standard_errors
 from bayesmeta.estimators.likelihood import WIDE, in_threads, pack
 from bayesmeta.estimators.mixed import leading, ordered, varying_first
-from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.estimators.search import LIMIT, Search
-from bayesmeta.estimators.starts import Climbs, at_moments, least_noise
+from bayesmeta.estimators.starts import Climbs, at_moments, first_noise, least_noise
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
 
@@ -96,7 +95,7 @@ def maximise(
     stats.require_independent_features()
     stats, centre = stats.centred()
     differing = leading(stats, own)
-    begin = pooled_variance(differing, common=True)[0] if variance is None else variance
+    begin = first_noise(differing) if variance is None else variance
     lower = np.linalg.cholesky(total / (n * begin))
     change = np.linalg.inv(lower).T  # theta = change theta'
     mean, starts = _starts(options, lower, change, centre, n, own)

@@ -15,6 +15,7 @@ import numpy as np
 from bayesmeta.checks import Array, InputError
 from bayesmeta.estimators import moments
 from bayesmeta.estimators.likelihood import Packed, changed, full, rounding, triangle
+from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.gaussian import lower_root
 from bayesmeta.kernels.ascend import Goal, Problem, ascend, nowhere
 from bayesmeta.statistics import TaskStatistics
@@ -32,8 +33,8 @@ SAME_END = 1e-6
 """Ends of climbs that differ by less are taken for the same place."""
 STEPS = 100
 """Steps from each of them at most."""
-ENOUGH = 1000
-"""Tasks, or fewer than twice as many, that say where the moments lie."""
+ENOUGH = 400
+"""Tasks, or fewer than twice as many, that say where to begin: the moments and the noise."""
 SAME = 1e-9
 """Eigenvalues of a gram that are this part of the largest count as zero."""
 REACH = 0.5
@@ -59,6 +60,21 @@ def least_noise(energy: float, variance: float) -> float:
     return min(rounding(energy) / LOST, variance)
 
 
+def some_of(stats: TaskStatistics) -> TaskStatistics:
+    """Of many tasks every second, third, …"""
+    return stats.every(max(len(stats) // ENOUGH, 1))
+
+
+def first_noise(stats: TaskStatistics) -> float:
+    """A noise variance to begin at: of some tasks where these show it, else of all."""
+    if len(stats) >= 2 * ENOUGH:
+        with suppress(InputError):
+            variance, free = pooled_variance(some_of(stats))
+            if free >= ENOUGH:
+                return variance
+    return pooled_variance(stats, common=True)[0]
+
+
 def at_moments(
     stats: TaskStatistics, change: Array, variance: float | None, begin: float
 ) -> tuple[Array, float] | None:
@@ -68,7 +84,7 @@ def at_moments(
     Where features are nearly constant within tasks, the differences of tasks are far larger than
     any of the usual starts. Of many tasks every second, third, … will do to begin with.
     """
-    state, some = moments.empty(len(change)), stats.every(max(len(stats) // ENOUGH, 1))
+    state, some = moments.empty(len(change)), some_of(stats)
     moments.observe_all(state, changed(some.gram, change), some.moment @ change)
     if state.tasks[0] < 2:
         return None

@@ -57,8 +57,8 @@ REPLICATIONS = {"lab": 1000, "lab-intervals": 1000, "lab-posterior": 500, "lab-w
 """Of every cell of a study; ``FEWER`` in five dimensions, where a replication of hundreds of fits
 takes seconds."""
 FEWER = 200
-OF_PLAYED = 100
-"""Replications of tasks that are played step by step."""
+OF_LONG = 200
+"""Replications of 5,000 tasks that are played step by step, each of which takes a second."""
 
 
 def measured(settings: dict[str, Any], seed: int) -> xr.Dataset:
@@ -180,8 +180,8 @@ def _study(
     for cell in cells.values():
         if name == "lab-intervals" and cell["dim"] > 2:
             cell["replications"] = FEWER
-        if name == "lab" and cell["data"] in (PLAYED, LEARNER):
-            cell["replications"] = OF_PLAYED
+        if name == "lab" and cell["data"] in (PLAYED, LEARNER) and cell["tasks"] >= 5000:
+            cell["replications"] = OF_LONG
     return Study(
         name,
         cells,
@@ -195,9 +195,8 @@ def _study(
 
 
 def _closed(cell: dict[str, Any]) -> bool:
-    """20 tasks of one way of data only; 5,000 not of those that are played step by step."""
-    data, tasks = cell["data"], cell["tasks"]
-    return (tasks != 20 or data == RANDOM) and (tasks < 5000 or data not in (PLAYED, LEARNER))
+    """20 tasks of one way of data only."""
+    return bool(cell["tasks"] != 20 or cell["data"] == RANDOM)
 
 
 STUDIES = (
