@@ -30,7 +30,7 @@ from bayesmeta.studies.lab import (
     FEWER,
     KINDS,
     LEARNER,
-    OF_PLAYED,
+    OF_LONG,
     RANDOM,
     REPLICATIONS,
     STUDIES,
@@ -141,7 +141,7 @@ def values(records: Records) -> dict[str, Any]:
         "slack": 100 * SLACK,
         "replications": REPLICATIONS,
         "fewer": FEWER,
-        "of_played": OF_PLAYED,
+        "of_long": OF_LONG,
         "intervals": OPTIONAL in records,
     }
 
