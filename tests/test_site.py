@@ -84,8 +84,18 @@ def test_what_the_table_names_exists(monkeypatch: pytest.MonkeyPatch) -> None:
     with (ROOT / "docs" / "paper.csv").open() as file:
         assert len(rows) == len(list(csv.DictReader(file)))
     for row in rows:
-        _, _, _, code, known, tested, _ = row.split(" |")
+        _, _, code, known, tested, _ = row.split(" |")
         assert (code.strip() or known.strip()) and tested.strip(), row
+
+
+def test_claims_without_a_record_are_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim that is newer than the record stops no site, and has no verdict on it."""
+    paper = load("paper", monkeypatch)
+    without = {name: word for name, word in paper.recorded(quick=False).items() if name != "term-b"}
+    monkeypatch.setattr(paper, "recorded", lambda quick: without)
+    text = paper.page(ROOT)
+    assert f"`term-b`: {paper.UNRECORDED}" in text
+    assert re.search(rf"^\| `term-b` \|.*\| {paper.UNRECORDED} \|", text, re.MULTILINE)
 
 
 def test_the_page_on_the_theory_says_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
