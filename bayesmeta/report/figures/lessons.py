@@ -85,13 +85,13 @@ def figure_curves(
         last = int(np.argmax(places))
         ends.append(End(float(places[last]), float(mean[last]), own))
     panel.set(xscale="log" if "x" in logs else "linear", yscale="log" if "y" in logs else "linear")
+    if level is not None:
+        _level(panel, *level)
     if "y" not in logs:
         panel.set_ylim(bottom=0)
     clean(panel, title)
     panel.set_xlabel(xlabel, fontsize=LABEL)
     panel.set_ylabel(ylabel, fontsize=LABEL)
-    if level is not None:
-        _level(panel, *level)
     label_ends(panel, ends)
     if axes is None and banded:
         note_below(figure, "bands: 95% intervals of means over runs")
