@@ -147,6 +147,14 @@ def test_links_resolve() -> None:
             assert target.exists(), f"{path.relative_to(ROOT)} links to {link}"
 
 
+def without_code_and_formulas(page: str) -> str:
+    """What a page says beside code, and formulas that MathJax will draw."""
+    (article,) = re.findall(r"<article\b.*?</article>", page, re.DOTALL)
+    for part in (r"<(pre|code)\b.*?</\1>", r"<(span|div) class=\"math\b.*?</\1>"):
+        article = re.sub(part, "", article, flags=re.DOTALL)
+    return article
+
+
 @pytest.mark.slow
 def test_the_site_builds(tmp_path: Path) -> None:
     """Without a warning, in a process of its own; nothing on it comes from a network."""
@@ -157,6 +165,10 @@ def test_the_site_builds(tmp_path: Path) -> None:
     made = {path.relative_to(html).with_suffix("").as_posix() for path in html.rglob("*.html")}
     shown = [path.relative_to(ROOT).with_suffix("").as_posix() for path in pages()]
     assert set(shown) <= made and {"index", "docs/paper-to-code"} <= made
+    for path in (html / "notebooks").glob("*.html"):
+        text = without_code_and_formulas(path.read_text())
+        assert "$" not in text and "|—" not in text, f"{path.name} shows its source"
+        assert "<details>" in text and "<img" in text
     for path in html.rglob("*.html"):
         asked = re.findall(
             r"<(?:script|link|img)[^>]+(?:src|href)=\"(https?:[^\"]+)", path.read_text()
