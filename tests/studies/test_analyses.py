@@ -197,13 +197,7 @@ def test_ids_record_is_complete() -> None:
 
 MISSED = {
     "likelihood of a task with gradients, d = 5",
-    "REML, 10,000 tasks, d = 3",
-    "posterior, a feature with a far origin",
     "Figure 1 at full size, two processes",
-    "posterior, 1,000 tasks, d = 10",
-    "posterior, 1,000 tasks, d = 20",
-    "first draw, fresh process, warm",
-    "first draw, nothing compiled",
     "memory of Figure 1, all processes",
 }
 """Marks for speed that the recorded run does not meet."""

@@ -93,6 +93,16 @@ def test_every_published_setting_is_of_rows_that_it_can_be_played_with() -> None
             find_rows(here.family(0), here.rows, here.tasks)
 
 
+def test_actions_of_the_linear_setting_lie_on_the_sphere() -> None:
+    """5 d of them, the same all task long, with the second moment they claim."""
+    law = settings()["sphere, d = 4, sigma_q = 0.5"].family(0).actions
+    rng = np.random.default_rng(4)
+    assert law.draw(rng, 200).shape == (1, 4, 20)
+    points = law.points(rng, 40_000)  # type: ignore[attr-defined]
+    assert np.allclose(np.linalg.norm(points, axis=1), 1.0)
+    assert np.allclose(points.T @ points / len(points), law.second_moment(), atol=0.01)
+
+
 def test_told_covariances_are_multiples() -> None:
     """Of Sigma_*, or of lambda_max I, by name."""
     setting = told_family().setting(10)

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
 
@@ -29,8 +30,7 @@ WAIT = 300_000
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with Server() as one:
-        for name in ("cloud", "task", "regret"):  # kernels may have to be compiled
-            one.page.view({"name": name})
+        one.page.prepare()  # kernels may have to be compiled
         thread = Thread(target=one.serve_forever, args=(0.05,), daemon=True)
         thread.start()
         yield one
@@ -76,8 +76,9 @@ def outside(url: str, server: Server) -> bool:
 
 
 def settled(page: Any) -> None:
-    """Until every view has been answered."""
-    page.wait_for_function("document.body.dataset.waiting === '0'", timeout=WAIT)
+    """Wait until every view has been answered: by selectors, as the page's policy lets nobody
+    evaluate text as code in it."""
+    page.locator("body[data-waiting='0']").wait_for(timeout=WAIT)
 
 
 def move(page: Any, name: str, stop: int) -> None:
@@ -153,9 +154,7 @@ def test_questions_set_the_sliders_and_have_answers(page: Any) -> None:
     settled(page)
     assert shown(page) == of_package(QUESTIONS[5].setup)
     one.locator("details summary").click()
-    page.wait_for_function(
-        "text => document.body.innerText.includes(text)", arg="No: ", timeout=WAIT
-    )
+    answer.filter(has_text="No: ").wait_for(timeout=WAIT)
     assert answer.inner_text() == QUESTIONS[5].answered()
 
 
@@ -166,6 +165,8 @@ def test_a_phone_sees_everything(page: Any) -> None:
     page.reload()
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for box in page.locator(".wide:has(table)").all():
+        assert box.evaluate("one => one.scrollWidth <= one.clientWidth")  # no table is scrolled
     for svg in page.locator(".figure svg").all():
         assert 300 <= svg.bounding_box()["width"] <= 360
     assert page.locator("#controls").bounding_box()["height"] <= 0.42 * 740 + 1
@@ -204,11 +205,7 @@ def slow(server: Server, monkeypatch: pytest.MonkeyPatch) -> Slow:
 
 def state(page: Any, text: str) -> None:
     """Wait until the page says so of the posterior."""
-    page.wait_for_function(
-        "text => document.getElementById('state').textContent.startsWith(text)",
-        arg=text,
-        timeout=WAIT,
-    )
+    page.locator("#state", has_text=text).wait_for(timeout=WAIT)
 
 
 def test_a_window_of_another_size_still_waits_for_the_posterior(page: Any, slow: Slow) -> None:
@@ -217,11 +214,7 @@ def test_a_window_of_another_size_still_waits_for_the_posterior(page: Any, slow:
     state(page, "drawing")
     before = page.locator("#cloud svg").get_attribute("width")
     page.set_viewport_size({"width": 900, "height": 700})
-    page.wait_for_function(
-        "before => document.querySelector('#cloud svg').getAttribute('width') !== before",
-        arg=before,
-        timeout=WAIT,
-    )
+    page.locator(f"#cloud svg:not([width='{before}'])").wait_for(timeout=WAIT)
     settled(page)
     move(page, "widening", 0)
     slow.done = True
@@ -245,11 +238,8 @@ def test_by_keyboard_and_ear(page: Any) -> None:
     slider.press("ArrowLeft")
     settled(page)
     assert slider.get_attribute("aria-valuetext") == "20"
-    page.wait_for_function(
-        "text => document.getElementById('heard').textContent.includes(text)",
-        arg=f"REML: error of μ {number(rows(Setup(tasks=20))['reml'].mean_error)}, error of Σ",
-        timeout=WAIT,
-    )
+    said = f"REML: error of μ {number(rows(Setup(tasks=20))['reml'].mean_error)}, error of Σ"
+    page.locator("#heard", has_text=said).wait_for(state="attached", timeout=WAIT)
     assert page.locator("#heard").get_attribute("role") == "status"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "explore"
@@ -264,9 +254,10 @@ def test_by_keyboard_and_ear(page: Any) -> None:
 
 
 def colours(page: Any) -> tuple[str, set[str]]:
-    """Of the page, and of the words of its pictures."""
+    """Of the page, and of the words of its pictures; marks are single letters to it."""
     fills = page.locator(".figure svg text").evaluate_all(
-        "all => all.map(one => getComputedStyle(one).fill)"
+        "all => all.filter(one => one.textContent.length > 1).map("
+        "one => getComputedStyle(one).fill)"
     )
     return page.evaluate("getComputedStyle(document.body).backgroundColor"), set(fills)
 
@@ -278,8 +269,8 @@ def test_a_dark_page(page: Any) -> None:
     settled(page)
     light = colours(page)
     assert light[0] == "rgb(255, 255, 255)"
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function("document.body.dataset.waiting !== '0'", timeout=WAIT)
+    with page.expect_request(lambda one: "dark=1" in one.url, timeout=WAIT):
+        page.emulate_media(color_scheme="dark")
     settled(page)
     dark = colours(page)
     assert sum(map(int, re.findall(r"\d+", dark[0]))) < 120
@@ -288,12 +279,12 @@ def test_a_dark_page(page: Any) -> None:
     assert shown(page) == of_package(Setup())
 
 
-def test_a_bookmark_opened_where_the_page_is_open(page: Any, server: Server) -> None:
-    """The sliders move; what is no number is passed over."""
-    page.evaluate("location.hash = 'tasks=20&noise_sd=none&seed=2'")
-    page.wait_for_function(
-        "document.getElementById('python').textContent.includes('seed=2')", timeout=WAIT
-    )
+def test_a_bookmark_opened_where_the_page_is_open(page: Any) -> None:
+    """The sliders move, those that it does not name to where they stood; what is no number is
+    passed over."""
+    move(page, "correlation", 1)
+    page.evaluate("location.hash = 'tasks=20&noise_sd=none&horizon=&seed=2'")
+    page.locator("#python", has_text="Setup(tasks=20, seed=2)").wait_for(timeout=WAIT)
     settled(page)
     assert shown(page) == of_package(Setup(tasks=20, seed=2))
 
@@ -301,7 +292,8 @@ def test_a_bookmark_opened_where_the_page_is_open(page: Any, server: Server) -> 
 def test_what_goes_wrong_is_said_and_taken_back(
     page: Any, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the view that it concerns, whatever the others answer; a move later all is well."""
+    """By the view that it concerns, which shows nothing rather than what is of other settings,
+    whatever the others answer; a move later all is well."""
     view = server.page.view
 
     def broken(query: Any) -> dict[str, Any]:
@@ -313,45 +305,135 @@ def test_what_goes_wrong_is_said_and_taken_back(
     with page.expect_response(lambda answer: answer.status == 400):
         move(page, "tasks", 2)
     settled(page)
-    assert page.get_by_role("alert").inner_text() == "out of order"
+    alert = page.get_by_role("alert")
+    assert alert.inner_text() == "out of order"
+    assert alert.bounding_box()["y"] < 900  # in sight, wherever the page is scrolled
+    assert page.locator("#cloud svg").count() == 0 and table(page, "cloud") == []
+    assert page.locator("#cloud p.note").inner_text() == ""
+    assert table(page, "regret") and page.locator("#regret svg").count() == 1
     monkeypatch.undo()
     move(page, "tasks", 1)
-    assert page.get_by_role("alert").inner_text() == ""
+    assert alert.inner_text() == ""
     assert shown(page) == of_package(Setup(tasks=10))
     page.console_may_say("400 (Bad Request)")
 
 
-def test_another_page_gets_nothing(server: Server, browser: Any, slow: Slow) -> None:
+def test_a_server_that_ends_and_starts_again(page: Any, server: Server) -> None:
+    """Nothing is left of what it no longer answers; when it is back a move shows everything."""
+    with Server() as first:
+        port = first.server_port
+        thread = Thread(target=first.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        page.goto(first.address)
+        settled(page)
+        first.shutdown()
+        thread.join()
+    page.get_by_role("button", name="Draw the posterior").click()
+    alert = page.locator("#trouble", has_text="The server has ended; start bayesmeta explore again")
+    alert.wait_for(timeout=WAIT)
+    assert page.locator("#state").inner_text() == ""
+    move(page, "tasks", 2)
+    assert page.locator(".figure svg").count() == 0 and shown(page) == ([], [])
+    with Server(port) as second:
+        thread = Thread(target=second.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        move(page, "tasks", 1)
+        assert page.get_by_role("alert").inner_text() == ""
+        assert shown(page) == of_package(Setup(tasks=10))
+        second.shutdown()
+        thread.join()
+    page.console_may_say("net::ERR_CONNECTION_REFUSED")
+    page.console_may_say(f":{port}/")
+
+
+class _Another(BaseHTTPRequestHandler):
+    """A page of somebody else, with a link to ours."""
+
+    ours = ""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(f'<!doctype html><a href="{self.ours}">there</a>'.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def another(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a server of another page."""
+    monkeypatch.setattr(_Another, "ours", server.address)
+    with HTTPServer(("127.0.0.1", 0), _Another) as one:
+        thread = Thread(target=one.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        yield one.server_port
+        one.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])  # the same site, and another one
+def test_another_page_gets_nothing(
+    server: Server,
+    browser: Any,
+    slow: Slow,
+    another: int,
+    host: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A page of another origin in the same browser has this one asked, in vain; nor can it show it
-    in a frame."""
+    in a frame. A link opens it."""
+    answered: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        server.RequestHandlerClass,
+        "log_request",
+        lambda one, code="-", size="-": answered.append((one.path, int(code))),
+    )
     other = browser.new_page()
-    other.goto("about:blank")
-    answered: list[int] = []
-    other.on("response", lambda answer: answered.append(answer.status))
-    other.evaluate(
-        "url => fetch(url, {mode: 'no-cors'}).then(() => true)", server.address + "posterior"
-    )
-    other.evaluate(
-        "url => new Promise(done => { const one = document.createElement('iframe');"
-        " one.onload = done; one.src = url; document.body.append(one); })",
-        server.address,
-    )
-    assert answered == [403, 403] and slow.asked == []
+    other.goto(f"http://{host}:{another}/")
+    for mode in ("no-cors", "cors"):
+        other.evaluate(
+            "([url, mode]) => fetch(url, {mode}).then(() => false, () => true)",
+            [server.address + "posterior", mode],
+        )
+    for tag, path in (("iframe", ""), ("img", "posterior")):
+        other.evaluate(
+            "([tag, url]) => new Promise(done => { const one = document.createElement(tag);"
+            " one.onload = one.onerror = done; one.src = url; document.body.append(one); })",
+            [tag, server.address + path],
+        )
+    refused = [("/posterior", 403), ("/posterior", 403), ("/", 403), ("/posterior", 403)]
+    assert answered == refused and slow.asked == []
+    other.get_by_role("link").click()
+    settled(other)
+    assert other.url.startswith(server.address) and answered[4] == ("/", 200)
+    assert table(other, "regret")
     other.close()
+
+
+def test_the_page_asks_nobody_else(page: Any, another: int) -> None:
+    """The browser holds it to the policy that is sent with it, even if a script in it tried."""
+    directive = page.evaluate(
+        "url => new Promise(done => { document.addEventListener('securitypolicyviolation',"
+        " found => done(found.effectiveDirective));"
+        " fetch(url).then(() => done('nothing'), () => setTimeout(done, 5000, 'nothing')); })",
+        f"http://127.0.0.1:{another}/",
+    )
+    assert directive == "connect-src"
+    page.console_may_say("Content Security Policy")
 
 
 def test_the_page_answers_while_the_posterior_is_drawn(page: Any, server: Server) -> None:
     """A move during the drawing is answered before it is done; then draws are in table and
     picture, and gone with other data."""
     page.get_by_role("button", name="Draw the posterior").click()
-    page.wait_for_function(
-        "document.getElementById('state').textContent.startsWith('drawing')", timeout=WAIT
-    )
+    state(page, "drawing")
     move(page, "widening", 0)
     assert server.page.background.get(Setup()) is None  # still at work
     assert shown(page) == of_package(Setup(widening=0.0))
     page.get_by_role("button", name="Draw the posterior").click()
-    page.wait_for_function("document.getElementById('state').textContent === 'drawn'", timeout=WAIT)
+    state(page, "drawn")
     settled(page)
     draws = server.page.background.get(Setup())
     assert draws is not None and draws.trusted
