@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Priors and estimates",
         (
             "GaussianPrior", "TaskStatistics", "fit_prior", "task_posteriors", "PriorEstimate",
-            "Status",
+            "Status", "with_metadata",
         ),
     ),
     "reference-posterior": (
