@@ -88,6 +88,16 @@ def test_what_the_table_names_exists(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (code.strip() or known.strip()) and tested.strip(), row
 
 
+def test_claims_without_a_record_are_named_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A claim that is newer than the record stops no site, and has no verdict on it."""
+    paper = load("paper", monkeypatch)
+    without = {name: word for name, word in paper.recorded(quick=False).items() if name != "term-b"}
+    monkeypatch.setattr(paper, "recorded", lambda quick: without)
+    text = paper.page(ROOT)
+    assert f"`term-b`: {paper.UNRECORDED}" in text
+    assert re.search(rf"^\| `term-b` \|.*\| {paper.UNRECORDED} \|", text, re.MULTILINE)
+
+
 def test_the_page_on_the_theory_says_what_was_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its block is that of today's record, and no verdict is typed elsewhere on the page."""
     verdicts = load("verdicts", monkeypatch)
@@ -137,6 +147,14 @@ def test_links_resolve() -> None:
             assert target.exists(), f"{path.relative_to(ROOT)} links to {link}"
 
 
+def without_code_and_formulas(page: str) -> str:
+    """What a page says beside code, and formulas that MathJax will draw."""
+    (article,) = re.findall(r"<article\b.*?</article>", page, re.DOTALL)
+    for part in (r"<(pre|code)\b.*?</\1>", r"<(span|div) class=\"math\b.*?</\1>"):
+        article = re.sub(part, "", article, flags=re.DOTALL)
+    return article
+
+
 @pytest.mark.slow
 def test_the_site_builds(tmp_path: Path) -> None:
     """Without a warning, in a process of its own; nothing on it comes from a network."""
@@ -147,6 +165,10 @@ def test_the_site_builds(tmp_path: Path) -> None:
     made = {path.relative_to(html).with_suffix("").as_posix() for path in html.rglob("*.html")}
     shown = [path.relative_to(ROOT).with_suffix("").as_posix() for path in pages()]
     assert set(shown) <= made and {"index", "docs/paper-to-code"} <= made
+    for path in (html / "notebooks").glob("*.html"):
+        text = without_code_and_formulas(path.read_text())
+        assert "$" not in text and "|—" not in text, f"{path.name} shows its source"
+        assert "<details>" in text and "<img" in text
     for path in html.rglob("*.html"):
         asked = re.findall(
             r"<(?:script|link|img)[^>]+(?:src|href)=\"(https?:[^\"]+)", path.read_text()

@@ -22,8 +22,8 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "reference-priors": (
         "Priors and estimates",
         (
-            "GaussianPrior", "TaskStatistics", "fit_prior", "task_posteriors", "PriorEstimate",
-            "Status", "with_metadata",
+            "GaussianPrior", "TaskStatistics", "fit_prior", "task_posteriors", "with_metadata",
+            "PriorEstimate", "Status",
         ),
     ),
     "reference-posterior": (

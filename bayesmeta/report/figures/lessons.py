@@ -82,13 +82,13 @@ def figure_curves(
         far = int(np.argmax(places))
         last.append(End(float(places[far]), float(mean[far]), own))
     panel.set(xscale="log" if "x" in logs else "linear", yscale="log" if "y" in logs else "linear")
+    if level is not None:
+        level_line(panel, *level)
     if "y" not in logs:
         panel.set_ylim(bottom=0)
     clean(panel, title)
     panel.set_xlabel(xlabel, fontsize=LABEL)
     panel.set_ylabel(ylabel, fontsize=LABEL)
-    if level is not None:
-        level_line(panel, *level)
     label_ends(panel, last)
     if axes is None and banded:
         note_below(figure, "bands: 95% intervals of means over runs")
