@@ -143,9 +143,17 @@ def values(records: Records) -> dict[str, Any]:
         "replications": REPLICATIONS,
         "fewer": FEWER,
         "of_long": OF_LONG,
-        "intervals": "lab-intervals" in records,
+        "intervals": kinds_of(records["lab-intervals"]) if "lab-intervals" in records else {},
         "priors": of_priors(records["lab-priors"]) if "lab-priors" in records else [],
         "tried_at": TRIED_AT,
+    }
+
+
+def kinds_of(record: xr.Dataset) -> dict[str, Interval]:
+    """How often each kind of interval of REML covers a correlation, with ``FEW`` tasks."""
+    at = record.sel(level=LEVEL, kind="corr", dim=DIM, tasks=FEW)
+    return {
+        kind: share(at.sel(estimator=f"reml, {kind}")) for kind in ("wald", "profile", "bootstrap")
     }
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,100 +12,10 @@ import pytest
 from bayesmeta.teach.questions import QUESTIONS
 from bayesmeta.teach.server import Server, number, plus_minus
 from bayesmeta.teach.setup import CONTROLS, Setup
-from bayesmeta.teach.world import METHODS, PRIORS, next_regret, one_task, rows
+from bayesmeta.teach.world import METHODS, next_regret, one_task, rows
+from tests.teach.browsing import WAIT, Slow, move, of_package, settled, shown, state, table
 
 pytestmark = pytest.mark.slow
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-NOT_TESTED = (
-    "; the page of bayesmeta explore was not tested in a browser (make browser installs it)"
-)
-WAIT = 300_000
-"""Milliseconds until a page that does not answer has failed; others may share the machine."""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as one:
-        one.page.prepare()  # kernels may have to be compiled
-        thread = Thread(target=one.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        yield one
-        one.shutdown()
-        thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium, headless, as the package playwright drives it."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip("no Chromium on the path" + NOT_TESTED)
-    api = pytest.importorskip("playwright.sync_api", reason="no playwright" + NOT_TESTED)
-    with api.sync_playwright() as driver:
-        try:
-            one = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        except api.Error as error:
-            pytest.skip(f"{found} does not start: {str(error).splitlines()[0]}{NOT_TESTED}")
-        yield one
-        one.close()
-
-
-@pytest.fixture
-def page(server: Server, browser: Any) -> Iterator[Any]:
-    """The page, opened; whatever it says in the console or asks of another machine is a failure."""
-    one = browser.new_page(viewport={"width": 1200, "height": 900})
-    said: list[str] = []
-    expected: list[str] = []
-    one.console_may_say = expected.append
-    one.on("console", lambda message: said.append(message.text))
-    one.on("pageerror", lambda error: said.append(str(error)))
-    one.on("request", lambda asked: said.append(asked.url) if outside(asked.url, server) else None)
-    one.goto(server.address)
-    settled(one)
-    yield one
-    one.close()
-    assert [text for text in said if not any(some in text for some in expected)] == []
-
-
-def outside(url: str, server: Server) -> bool:
-    return not url.startswith((server.address, "data:"))
-
-
-def settled(page: Any) -> None:
-    """Wait until every view has been answered: by selectors, as the page's policy lets nobody
-    evaluate text as code in it."""
-    page.locator("body[data-waiting='0']").wait_for(timeout=WAIT)
-
-
-def move(page: Any, name: str, stop: int) -> None:
-    """Move a slider as a hand does; the page hears an input event."""
-    page.evaluate(
-        "([name, stop]) => { const one = document.getElementById(name); one.value = stop; "
-        "one.dispatchEvent(new Event('input')); }",
-        [name, stop],
-    )
-    settled(page)
-
-
-def table(page: Any, view: str) -> list[list[str]]:
-    """The cells of a view's table, without its head."""
-    found: list[list[str]] = page.locator(f"#{view} tr").evaluate_all(
-        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
-    )
-    return found[1:]
-
-
-def of_package(setup: Setup) -> tuple[list[list[str]], list[list[str]]]:
-    """What the tables must hold, without their names."""
-    regret = next_regret(setup)
-    return (
-        [[*map(number, rows(setup)[method])] for method in METHODS],
-        [[plus_minus(regret[name].regret), plus_minus(regret[name].more)] for name in PRIORS],
-    )
-
-
-def shown(page: Any) -> tuple[list[list[str]], list[list[str]]]:
-    return tuple([line[1:] for line in table(page, view)] for view in ("cloud", "regret"))  # type: ignore[return-value]
 
 
 def test_numbers_are_the_packages_wherever_sliders_stand(page: Any) -> None:
@@ -179,33 +85,6 @@ def test_a_phone_sees_everything(page: Any) -> None:
     for slider in page.locator("#controls input").all():
         box = slider.bounding_box()
         assert box["width"] >= 120 and box["height"] >= 24
-
-
-class Slow:
-    """In place of the process that draws posteriors: at work until it is told to be done."""
-
-    def __init__(self) -> None:
-        self.asked: list[Setup] = []
-        self.done = False
-
-    def ask(self, setup: Setup) -> str:
-        self.asked.append(setup)
-        return "done" if self.done else "running"
-
-    def get(self, setup: Setup) -> None:
-        return None
-
-
-@pytest.fixture
-def slow(server: Server, monkeypatch: pytest.MonkeyPatch) -> Slow:
-    one = Slow()
-    monkeypatch.setattr(server.page, "background", one)
-    return one
-
-
-def state(page: Any, text: str) -> None:
-    """Wait until the page says so of the posterior."""
-    page.locator("#state", has_text=text).wait_for(timeout=WAIT)
 
 
 def test_a_window_of_another_size_still_waits_for_the_posterior(page: Any, slow: Slow) -> None:
@@ -287,141 +166,6 @@ def test_a_bookmark_opened_where_the_page_is_open(page: Any) -> None:
     page.locator("#python", has_text="Setup(tasks=20, seed=2)").wait_for(timeout=WAIT)
     settled(page)
     assert shown(page) == of_package(Setup(tasks=20, seed=2))
-
-
-def test_what_goes_wrong_is_said_and_taken_back(
-    page: Any, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the view that it concerns, which shows nothing rather than what is of other settings,
-    whatever the others answer; a move later all is well."""
-    view = server.page.view
-
-    def broken(query: Any) -> dict[str, Any]:
-        if query["name"] == "cloud":
-            raise ValueError("out of order")
-        return view(query)
-
-    monkeypatch.setattr(server.page, "view", broken)
-    with page.expect_response(lambda answer: answer.status == 400):
-        move(page, "tasks", 2)
-    settled(page)
-    alert = page.get_by_role("alert")
-    assert alert.inner_text() == "out of order"
-    assert alert.bounding_box()["y"] < 900  # in sight, wherever the page is scrolled
-    assert page.locator("#cloud svg").count() == 0 and table(page, "cloud") == []
-    assert page.locator("#cloud p.note").inner_text() == ""
-    assert table(page, "regret") and page.locator("#regret svg").count() == 1
-    monkeypatch.undo()
-    move(page, "tasks", 1)
-    assert alert.inner_text() == ""
-    assert shown(page) == of_package(Setup(tasks=10))
-    page.console_may_say("400 (Bad Request)")
-
-
-def test_a_server_that_ends_and_starts_again(page: Any, server: Server) -> None:
-    """Nothing is left of what it no longer answers; when it is back a move shows everything."""
-    with Server() as first:
-        port = first.server_port
-        thread = Thread(target=first.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        page.goto(first.address)
-        settled(page)
-        first.shutdown()
-        thread.join()
-    page.get_by_role("button", name="Draw the posterior").click()
-    alert = page.locator("#trouble", has_text="The server has ended; start bayesmeta explore again")
-    alert.wait_for(timeout=WAIT)
-    assert page.locator("#state").inner_text() == ""
-    move(page, "tasks", 2)
-    assert page.locator(".figure svg").count() == 0 and shown(page) == ([], [])
-    with Server(port) as second:
-        thread = Thread(target=second.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        move(page, "tasks", 1)
-        assert page.get_by_role("alert").inner_text() == ""
-        assert shown(page) == of_package(Setup(tasks=10))
-        second.shutdown()
-        thread.join()
-    page.console_may_say("net::ERR_CONNECTION_REFUSED")
-    page.console_may_say(f":{port}/")
-
-
-class _Another(BaseHTTPRequestHandler):
-    """A page of somebody else, with a link to ours."""
-
-    ours = ""
-
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(f'<!doctype html><a href="{self.ours}">there</a>'.encode())
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
-
-
-@pytest.fixture
-def another(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The port of a server of another page."""
-    monkeypatch.setattr(_Another, "ours", server.address)
-    with HTTPServer(("127.0.0.1", 0), _Another) as one:
-        thread = Thread(target=one.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        yield one.server_port
-        one.shutdown()
-        thread.join()
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])  # the same site, and another one
-def test_another_page_gets_nothing(
-    server: Server,
-    browser: Any,
-    slow: Slow,
-    another: int,
-    host: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """A page of another origin in the same browser has this one asked, in vain; nor can it show it
-    in a frame. A link opens it."""
-    answered: list[tuple[str, int]] = []
-    monkeypatch.setattr(
-        server.RequestHandlerClass,
-        "log_request",
-        lambda one, code="-", size="-": answered.append((one.path, int(code))),
-    )
-    other = browser.new_page()
-    other.goto(f"http://{host}:{another}/")
-    for mode in ("no-cors", "cors"):
-        other.evaluate(
-            "([url, mode]) => fetch(url, {mode}).then(() => false, () => true)",
-            [server.address + "posterior", mode],
-        )
-    for tag, path in (("iframe", ""), ("img", "posterior")):
-        other.evaluate(
-            "([tag, url]) => new Promise(done => { const one = document.createElement(tag);"
-            " one.onload = one.onerror = done; one.src = url; document.body.append(one); })",
-            [tag, server.address + path],
-        )
-    refused = [("/posterior", 403), ("/posterior", 403), ("/", 403), ("/posterior", 403)]
-    assert answered == refused and slow.asked == []
-    other.get_by_role("link").click()
-    settled(other)
-    assert other.url.startswith(server.address) and answered[4] == ("/", 200)
-    assert table(other, "regret")
-    other.close()
-
-
-def test_the_page_asks_nobody_else(page: Any, another: int) -> None:
-    """The browser holds it to the policy that is sent with it, even if a script in it tried."""
-    directive = page.evaluate(
-        "url => new Promise(done => { document.addEventListener('securitypolicyviolation',"
-        " found => done(found.effectiveDirective));"
-        " fetch(url).then(() => done('nothing'), () => setTimeout(done, 5000, 'nothing')); })",
-        f"http://127.0.0.1:{another}/",
-    )
-    assert directive == "connect-src"
-    page.console_may_say("Content Security Policy")
 
 
 def test_the_page_answers_while_the_posterior_is_drawn(page: Any, server: Server) -> None:

@@ -11,13 +11,12 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection, HTTPResponse
 from multiprocessing import active_children
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier
 from typing import Any
 
 import matplotlib as mpl
@@ -34,17 +33,6 @@ from bayesmeta.teach.server import HOST, POLICY, Page, Server, html, number
 from bayesmeta.teach.setup import CONTROLS, Setup
 from bayesmeta.teach.world import rows
 from tests.helpers import hear_ctrl_c, in_session, wait_until
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as one:
-        one.page.prepare()  # kernels may have to be compiled
-        thread = Thread(target=one.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        yield one
-        one.shutdown()
-        thread.join()
 
 
 def get(server: Server, path: str, **headers: str) -> tuple[int, str]:
