@@ -155,8 +155,8 @@ class MetaDP:
     It is known to us from its abstract and from later papers: it opens a product with its own
     steps, takes mean and covariance of the estimates of past products, and widens the covariance.
     With the noise taken off and our constants that is eqs. (9)-(12), written a second time, with
-    products for tasks. Least squares theta_j of the opening steps of product j, of variance sigma^2 V_j^-1; before
-    product i their mean, and
+    products for tasks: least squares theta_j of the opening steps of product j, of variance
+    sigma^2 V_j^-1; before product i their mean, and
 
         S_i = sum (theta_j - mean)(theta_j - mean)' / (i - 2) - sigma^2 mean(V_j^-1) + eta_i I,
 
