@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Priors and estimates",
         (
             "GaussianPrior", "TaskStatistics", "fit_prior", "task_posteriors", "with_metadata",
-            "PriorEstimate", "Status",
+            "MetadataModel", "PriorEstimate", "Status",
         ),
     ),
     "reference-posterior": (
