@@ -192,7 +192,7 @@ def test_ids_record_is_complete() -> None:
     ids = bm.read_record(FIGURE1 / "ids.nc")
     wanted = {name.replace("TS", "IDS") for name in bm.agents.FIGURE_1} | {"KTS"}
     assert wanted <= set(ids.agent.values.tolist())
-    assert (settings_of(ids)["runs"], settings_of(ids)["tasks"]) == (10, 2_000)
+    assert (settings_of(ids)["runs"], settings_of(ids)["tasks"]) == (10, 10_000)
 
 
 MISSED = {
@@ -270,7 +270,7 @@ def test_other_blocks_of_the_readme_are_short(name: str) -> None:
     """At most one table of at most five columns, at most three bullets, at most three numbers a
     paragraph."""
     text = (ROOT / "README.md").read_text()
-    block = text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0]
+    block = text.split(f"<!-- {name} -->\n")[1].split(f"<!-- /{name} -->")[0].strip()
     tables = [part for part in block.split("\n\n") if part.startswith("|")]
     assert len(tables) <= 1 and all(one.split("\n")[0].count("|") <= 6 for one in tables)
     bullets = re.findall(r"^- (.*)$", block, flags=re.MULTILINE)
