@@ -109,6 +109,7 @@ def values(records: Records) -> dict[str, Any]:
     reml = at["reml"].sel(kind="mu").width
     chosen = {name: one.sel(dim=DIM, level=LEVEL) for name, one in learner.items()}
     wrong = named(records["lab-wrong"]).sel(dim=DIM, tasks=100, level=LEVEL)
+    priors = of_priors(records["lab-priors"]) if "lab-priors" in records else []
     return {
         "command": "python analyses/calibration/report.py",
         "made_from": made_from(records.values()),
@@ -144,8 +145,10 @@ def values(records: Records) -> dict[str, Any]:
         "fewer": FEWER,
         "of_long": OF_LONG,
         "intervals": kinds_of(records["lab-intervals"]) if "lab-intervals" in records else {},
-        "priors": of_priors(records["lab-priors"]) if "lab-priors" in records else [],
+        "priors": priors,
+        "best_prior": best_of(priors),
         "tried_at": TRIED_AT,
+        "dims": (DIM, WIDE),
     }
 
 
@@ -173,6 +176,20 @@ def of_priors(record: xr.Dataset) -> list[tuple[str, list[Interval]]]:
         )
         for name in central
     ]
+
+
+def best_of(priors: list[tuple[str, list[Interval]]]) -> str:
+    """The prior under which intervals cover at least as often as under any other, everywhere;
+    empty where there is none."""
+    for name, shares in priors:
+        others = [other for _, other in priors]
+        if all(one.mean >= max(each) for one, *each in zip(shares, *_means(others), strict=True)):
+            return name
+    return ""
+
+
+def _means(rows: list[list[Interval]]) -> list[list[float]]:
+    return [[one.mean for one in row] for row in rows]
 
 
 def look_of(judge: str) -> Look:

@@ -254,7 +254,12 @@ def values(rows: Sequence[Row]) -> dict[str, Any]:
         "experiment": experiment(),
         "required": {ratio: required(at_ratio(ratio)) for ratio in (1.0, 1e2, 1e4, 1e6)},
         "corrected": better,
-        "sharpened": [row for row in groups["ours"] if row not in repairs],
+        "sharpened": [
+            row
+            for row in groups["ours"]
+            if row not in repairs and (row["corrects"] or row["sharpens"])
+        ],
+        "precise": [row for row in groups["ours"] if not (row["corrects"] or row["sharpens"])],
         "scientific": scientific,
         "power": power,
         "where": where,

@@ -1,5 +1,5 @@
 """What the paper says of other systems: of those with a known covariance, and that those without
-one come to its own algorithm."""
+one come to its own algorithm. Both sentences are without numbers; we made them precise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SYSTEMS = {"MetaTS": "draw", "AdaTS": "marginal", "MetaMean": "mean"}
 """Systems that learn the mean alone under the covariance that they are told, and what each makes of
 its posterior."""
 GOOD = 1.1
-"""Regret in units of KTS's up to which results WRT KTS are called good."""
+"""Regret in units of KTS's up to which we call results WRT KTS good; the paper gives no number."""
 
 
 def _told(scale: float) -> list[Agent]:
@@ -87,10 +87,12 @@ def _no_less(level: Level, known: Agent, systems: list[Agent], c: float) -> list
         "learned; told lambda_max I in its place, no less than KMTS's"
     ),
     lines="607",
+    made_precise=True,
     mutations={"told 25 Sigma_*": {"scale": 25.0}, "lambda_max/25 I assumed": {"c": 0.04}},
     remark=(
-        "KMTS knows the mean and takes lambda_max I for the covariance. Told Sigma_* the systems "
-        "are far below it; so they are with a smaller multiple of I (best-scenario-literal)."
+        "The paper does not say how good is good: 1.1 is ours. KMTS knows the mean and takes "
+        "lambda_max I for the covariance. Told Sigma_* the systems are far below it; so they are "
+        "with a smaller multiple of I (best-scenario-literal)."
     ),
 )
 def best_scenario(level: Level, scale: float = 1.0, c: float = 1.0) -> list[Point]:
@@ -148,10 +150,13 @@ def best_scenario_sharp(level: Level, known: float | None = None) -> list[Point]
 
 @dataclass(frozen=True)
 class MetaDP:
-    """Meta-DP++ from its equations, on a linear bandit, with our constants.
+    """Meta-DP++ as we adapt it to a linear bandit; not from its own equations.
 
-    Least squares theta_j of the opening steps of product j, of variance sigma^2 V_j^-1; before
-    product i their mean, and
+    It is known to us from its abstract and from later papers: it opens a product with its own
+    steps, takes mean and covariance of the estimates of past products, and widens the covariance.
+    With the noise taken off and our constants that is eqs. (9)-(12), written a second time, with
+    products for tasks: least squares theta_j of the opening steps of product j, of variance
+    sigma^2 V_j^-1; before product i their mean, and
 
         S_i = sum (theta_j - mean)(theta_j - mean)' / (i - 2) - sigma^2 mean(V_j^-1) + eta_i I,
 
@@ -201,10 +206,11 @@ class MetaDP:
         "similar to ours."
     ),
     statement=(
-        "Meta-DP++ on a linear bandit, with our lambda, N_0 and c_w, takes the actions of "
-        "Th-MTS_tau, given its draws"
+        "Meta-DP++ as we adapt it, written apart from Th-MTS_tau (the opening's least squares, the "
+        "noise taken off, widened by our c_w), takes the actions of Th-MTS_tau, given its draws"
     ),
     lines="587",
+    made_precise=True,
     mutations={
         "widened by 1/(i-1), not its root": {"power": 1.0},
         "noise not taken off": {"noise": 0.0},
@@ -212,9 +218,10 @@ class MetaDP:
         "all steps, not the opening": {"all_steps": True},
     },
     remark=(
-        "Not only similar: the estimators and the order of the widening are the same. Meta-DP++ is "
-        "known to us from its abstract and from later papers, so its own constants are not "
-        "compared; with prices it opens with two of them, which is another exploration."
+        "The adaptation is ours, and comes to eqs. (9)-(12) with products for tasks; what is "
+        "checked is that the package plays these as they are written out once more. Meta-DP++ "
+        "itself is known to us from its abstract and from later papers, so neither its equations "
+        "nor its constants are compared."
     ),
 )
 def similar_to_ours(

@@ -11,7 +11,7 @@ import xarray as xr
 import bayesmeta as bm
 from bayesmeta.agents.rivals import RIVALS
 from bayesmeta.report.page import faults
-from bayesmeta.report.rivals import learned, repeated
+from bayesmeta.report.rivals import Grown, learned, repeated
 from bayesmeta.simulation.simulator import find_rows, record_run, simulate_run
 from bayesmeta.streams import cell_seed
 from bayesmeta.studies.growing import DIMS, arms_scaled, linear_scaled, read_at, rows_of
@@ -124,6 +124,27 @@ HERE = ROOT / "analyses" / "rivals"
 @pytest.fixture(scope="module")
 def report() -> ModuleType:
     return load(HERE / "report.py")
+
+
+def test_printed_exponents_stay_in_their_family(report: ModuleType) -> None:
+    """Of one axis; rows without a printed bound are left out, and 0 is one."""
+
+    def row(family: str, grows: str, name: str, bound: float | None) -> Grown:
+        return Grown(family, grows, name, [1, 2], None, None, None, [], bound)
+
+    rows = [
+        row("linear", "N", "A", 0.5),
+        row("arms", "N", "A", 0.0),
+        row("arms", "T", "A", 1.0),
+        row("arms", "N", "B", None),
+        row("arms", "N", "C", 0.5),
+    ]
+    assert report.printed_bounds(rows, "N") == {
+        "A": {"linear": 0.5, "arms": 0.0},
+        "C": {"arms": 0.5},
+    }
+    assert report.printed_bounds(rows, "T") == {"A": {"arms": 1.0}}
+    assert report.printed_bounds(rows, "d") == {}
 
 
 @pytest.fixture(scope="module")

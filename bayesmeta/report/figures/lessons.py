@@ -84,7 +84,7 @@ def figure_curves(
     panel.set(xscale="log" if "x" in logs else "linear", yscale="log" if "y" in logs else "linear")
     if level is not None:
         level_line(panel, *level)
-    if "y" not in logs:
+    if "y" not in logs and panel.dataLim.y0 >= 0:
         panel.set_ylim(bottom=0)
     clean(panel, title)
     panel.set_xlabel(xlabel, fontsize=LABEL)
