@@ -223,7 +223,7 @@ def test_a_category_that_no_task_had_is_refused(level: bool) -> None:
             model.prior_of(design("C"), found, use)
     for far in (1e-6, 1e6):
         with pytest.raises(InputError, match=words):
-            model.prior_of(design("B") + [[*([0.0] if level else []), 0, 0, far, 0]], found)
+            model.prior_of(np.add(design("B"), [[*([0.0] if level else []), 0, 0, far, 0]]), found)
     whole, design = in_cities("ABC" * 4, level)
     prior = whole.prior_of(design("C"), bm.fit_prior(whole.stats, NOISE))
     assert prior.cov[0, 0] > 0
