@@ -8,12 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesmeta.checks import Array, InputError, array
+from bayesmeta.kernels.codes import SINGULAR
 from bayesmeta.units import check_sizes
 
 SAME = 1e-10
 """Share of a column of all Phi_n that, left over by the others, counts as rounding."""
-AGREES = 1e-8
+AGREES = 1e-9
 """How exactly, in units of the columns, a new design must keep what all others keep."""
+MARGIN = 10.0
+"""Columns must be further from collinear than a fit allows: it sees them through the rows."""
 
 
 def checked_designs(designs: ArrayLike) -> Array:
@@ -78,7 +81,7 @@ class Coordinates(NamedTuple):
         flat = ((designs - middle) / units).reshape(n * d, p)
         triangle = np.linalg.qr(flat, mode="r")
         kept, others, still = _independent(triangle, SAME * np.sqrt(n * d))
-        _require_apart(triangle[:, kept], [(names or gamma_names(p))[j] for j in kept])
+        _require_apart(triangle[:, kept], [(names or gamma_names(p))[j] for j in kept], d)
         # the vectors that still directions of gamma add in all tasks alike
         vectors = (middle / units) @ still
         used, unused, nothing = _independent(vectors, SAME * np.sqrt(d))
@@ -134,10 +137,10 @@ class Coordinates(NamedTuple):
         for j, parts in zip(self.zeroed[open_ones], self.parts[:, open_ones].T, strict=True):
             others = [names[i] for i in np.flatnonzero(parts) if i != j]
             what = f"a combination of {', '.join(others)}" if others else "0"
-            reasons.append(f"{names[j]} is {what} in all tasks, and not in design")
+            reasons.append(f"{names[j]} is {what} in all tasks and not in design")
         raise InputError(
-            f"{'; '.join(reasons)}: the tasks do not say what that adds to theta. Collect tasks "
-            "that have it, drop the column, or give a prior of gamma (bm.agents.Metadata)"
+            f"design depends on what no task tells: {'; '.join(reasons)}. Collect tasks that have "
+            "it, drop the column, or give a prior of gamma (bm.agents.Metadata)"
         )
 
 
@@ -162,24 +165,18 @@ def _independent(columns: Array, least: float) -> tuple[NDArray[np.intp], NDArra
     return np.array(kept, dtype=np.intp), np.array(others, dtype=np.intp), nothing
 
 
-def _require_apart(columns: Array, names: list[str]) -> None:
+def _require_apart(columns: Array, names: list[str], dim: int) -> None:
     """Refuse columns that are more than rounding apart, and yet too close for a fit to tell them
-    from collinear ones, by the rank test that fits use."""
-    from bayesmeta.kernels.linalg import have_full_rank
-
+    from collinear ones (the rank test of fits, ``has_full_rank``, of them and dim features)."""
     unit = columns / np.linalg.norm(columns, axis=0)
-    gram = unit.T @ unit
-    if have_full_rank(gram[None])[0]:
-        return
-    j = next(
-        j
-        for j in range(1, len(names))
-        if not have_full_rank(np.ascontiguousarray(gram[: j + 1, : j + 1])[None])[0]
-    )
-    shares = np.abs(np.linalg.lstsq(unit[:, :j], unit[:, j])[0])
-    others = ", ".join(names[i] for i in np.flatnonzero(shares > 1e-3 * shares.max()))
-    raise InputError(
-        f"the columns {others} and {names[j]} of designs are so nearly collinear, once their means "
-        "are taken off, that a fit cannot tell them apart; leave one out, or take the mean off a "
-        "covariate before you square or multiply it"
-    )
+    gram, least = unit.T @ unit, MARGIN * SINGULAR * (dim + len(names))
+    for j in range(1, len(names)):
+        if np.linalg.eigvalsh(gram[: j + 1, : j + 1])[0] >= least:
+            continue
+        shares = np.abs(np.linalg.lstsq(unit[:, :j], unit[:, j])[0])
+        others = ", ".join(names[i] for i in np.flatnonzero(shares > 1e-3 * shares.max()))
+        raise InputError(
+            f"the columns {others} and {names[j]} of designs are so nearly collinear, once their "
+            "means are taken off, that a fit cannot tell them apart; leave one out, or take the "
+            "mean off a covariate before you square or multiply it"
+        )

@@ -80,7 +80,7 @@ class MetadataModel:
     >>> model.gamma(estimate).round(2)
     array([1.55, 3.2 , 0.  ])
     >>> np.sqrt(np.diag(model.gamma_cov(estimate))).round(2)
-    array([0.19, 0.19,  inf])
+    array([0.2, 0.2, inf])
     >>> model.prior_of([[0, 1, 0]], estimate).mean.round(2)
     array([3.2])
     """
@@ -282,7 +282,7 @@ def with_metadata(
     -----
     Columns may be collinear: what tasks do not determine, ``gamma_cov`` says to be infinite, and
     ``prior_of`` refuses a design that depends on it. Columns that are collinear but for less than
-    about a millionth of their spread, and more than rounding, are refused here.
+    some millionths of their spread, and more than rounding, are refused here.
 
     Examples
     --------

@@ -108,6 +108,25 @@ def test_until_tasks_determine_gamma_it_knows_nothing() -> None:
     assert after(Covariates(made.designs), made.finished, made.setting).usable
 
 
+def test_a_city_that_no_task_had_yet() -> None:
+    """The next task is the first in its city: the player goes on as if it knew nothing; once a
+    task in it is over it learns. Columns too close to tell apart are refused before it plays."""
+    made = Planted(16, seed=3)
+    city = np.zeros((17, 2, 1))
+    city[12:, 0] = 1.0
+    learner = Covariates(np.concatenate([made.designs, city], axis=2))
+    first = after(learner, made.finished[:12], made.setting)
+    assert first.status is bm.Status.TOO_FEW_TASKS
+    np.testing.assert_array_equal(first.prior.cov, UNKNOWN.start(SETTING).prior.cov)
+    assert after(learner, made.finished[:14], made.setting).usable
+    again = made.designs[:, :, 2:3] + 1e-7 * np.random.default_rng(0).standard_normal((17, 2, 1))
+    close = Covariates(np.concatenate([made.designs, again], axis=2))
+    with pytest.raises(InputError, match="the columns gamma3 and gamma5 of designs"):
+        close.start(made.setting)
+    with pytest.raises(InputError, match="the largest entry of designs"):
+        Covariates(1e160 * made.designs)
+
+
 def test_columns_that_say_nothing_do_no_harm() -> None:
     """Zeros, a column twice, and other units of a covariate: the same prior."""
     made = Planted(15, seed=2)

@@ -193,6 +193,136 @@ def test_what_is_left_open() -> None:
     np.testing.assert_allclose(again, made.features(designs), rtol=1e-12, atol=1e-14)
 
 
+def in_cities(cities: str, level: bool) -> tuple[bm.MetadataModel, Callable[[str], Array]]:
+    """Tasks in cities of A, B, C with a covariate, and the design of one that has it at 0.5."""
+    made = np.random.default_rng(5)
+    column = {"A": [1.0, 0.0, 0.0], "B": [0.0, 1.0, 0.0], "C": [0.0, 0.0, 1.0]}
+
+    def design(city: str, size: float = 0.5) -> Array:
+        return np.array([[*([1.0] if level else []), *column[city], size]])
+
+    sizes = made.standard_normal(len(cities))
+    designs = [design(city, size) for city, size in zip(cities, sizes, strict=True)]
+    stats = bm.TaskStatistics.from_arrays(
+        np.arange(len(cities)).repeat(4), made.standard_normal(4 * len(cities)), np.ones((48, 1))
+    )
+    names = [*(["level"] if level else []), "A", "B", "C", "size"]
+    return bm.with_metadata(stats, designs, names), design
+
+
+@pytest.mark.parametrize("level", [True, False])
+def test_a_category_that_no_task_had_is_refused(level: bool) -> None:
+    """The prior of a task in C, where all were in A or B; with tasks in C there is one, by an
+    estimate and by draws alike."""
+    model, design = in_cities("AABB" * 3, level)
+    found = bm.fit_prior(model.stats, NOISE)
+    assert np.isfinite(model.prior_of(design("B"), found).cov).all()
+    words = "C is 0 in all tasks and not in design.*Collect tasks.*drop the column.*Metadata"
+    for use in ("marginal", "mean"):
+        with pytest.raises(InputError, match=words):
+            model.prior_of(design("C"), found, use)
+    for far in (1e-6, 1e6):
+        with pytest.raises(InputError, match=words):
+            model.prior_of(np.add(design("B"), [[*([0.0] if level else []), 0, 0, far, 0]]), found)
+    whole, design = in_cities("ABC" * 4, level)
+    prior = whole.prior_of(design("C"), bm.fit_prior(whole.stats, NOISE))
+    assert prior.cov[0, 0] > 0
+
+
+def test_what_was_collinear_must_be_so_in_a_new_task() -> None:
+    """A column that is 2 in all tasks beside an intercept, and 5 in the new one; the sum of two
+    others; a change by rounding is none. No combination of what was seen is refused."""
+    made = Planted()
+    one, size = made.designs[:, :, :2], made.designs[:, :, 2:]
+    both = size.sum(axis=2, keepdims=True)
+    designs = np.concatenate([one, 2 + 0 * both, size, both], axis=2)
+    model = bm.with_metadata(made.stats, designs, ["i", "j", "two", "u", "v", "sum"])
+    found = bm.fit_prior(model.stats, NOISE)
+    usual = bm.with_metadata(made.stats, made.designs)
+    expected = usual.prior_of(3 * made.designs[0], bm.fit_prior(usual.stats, NOISE))
+    near = designs[0] * (1 + 1e-12 * np.arange(6))
+    for scaled in (3 * designs[0], 3 * near):
+        prior = model.prior_of(scaled, found)
+        np.testing.assert_allclose(prior.mean, expected.mean, rtol=1e-6)
+        np.testing.assert_allclose(prior.cov, expected.cov, rtol=1e-6)
+    for column, words in ((2, "two is a combination of i, j"), (5, "sum is a combination of u, v")):
+        other = designs[0].copy()
+        other[:, column] += 3.0
+        with pytest.raises(InputError, match=f"{words} in all tasks and not in design. Collect"):
+            model.prior_of(other, found)
+    np.testing.assert_array_equal(model.gamma(found)[[2, 5]], 0)
+
+
+def test_variances_of_what_is_open_are_infinite() -> None:
+    """Of a column of zeros, and of a set that is collinear; the others are those of the model
+    without these columns."""
+    made = Planted()
+    usual = bm.with_metadata(made.stats, made.designs)
+    expected = usual.gamma_cov(bm.fit_prior(usual.stats, NOISE))
+    more = [made.designs, 3 * made.designs[:, :, 2:3], np.zeros((30, 2, 1))]
+    model = bm.with_metadata(made.stats, np.concatenate(more, axis=2))
+    found = model.gamma_cov(bm.fit_prior(model.stats, NOISE))
+    np.testing.assert_array_equal(np.isinf(np.diag(found)), [0, 0, 1, 0, 1, 1])
+    known = np.ix_([0, 1, 3], [0, 1, 3])
+    np.testing.assert_allclose(found[known], expected[known], rtol=1e-6)
+    off = ~np.eye(6, dtype=bool)
+    off[known] = False
+    assert np.isnan(found[off]).all() and np.isfinite(expected).all()
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]])
+def test_later_columns_of_a_collinear_set_get_nothing(order: list[int]) -> None:
+    """1, x and 2 x + 3 in any order: gamma is that of the first two alone."""
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal(30)
+    columns = np.stack([np.ones(30), x, 2 * x + 3], axis=1)[:, order]
+    theta = 1.0 + x + 0.3 * rng.standard_normal(30)
+    stats = bm.TaskStatistics.from_arrays(np.arange(30), theta, np.ones((30, 1)))
+    whole, first = (bm.with_metadata(stats, columns[:, None, :k]) for k in (3, 2))
+    expected = first.gamma(bm.fit_prior(first.stats, 0.1))
+    found = whole.gamma(bm.fit_prior(whole.stats, 0.1))
+    np.testing.assert_allclose(found, [*expected, 0], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("apart", [1e-9, 1e-7, 1e-6, 3e-6])
+def test_columns_too_close_to_tell_apart_are_named(apart: float) -> None:
+    """Nearer than a fit can resolve and further than rounding: refused before the fit; further
+    apart a fit takes them, nearer one of them gets nothing."""
+    made, rng = Planted(), np.random.default_rng(4)
+
+    def model(size: float) -> bm.MetadataModel:
+        again = made.designs[:, :, 3:] + size * rng.standard_normal((30, 2, 1))
+        designs = np.concatenate([made.designs, again], axis=2)
+        return bm.with_metadata(made.stats, designs, ["i", "j", "u", "v", "w"])
+
+    with pytest.raises(InputError, match="the columns v and w of designs are so nearly collinear"):
+        model(apart)
+    assert bm.fit_prior(model(1e-4).stats, NOISE).usable
+    close = model(1e-13)
+    assert close.gamma(bm.fit_prior(close.stats, NOISE))[4] == 0
+
+
+@pytest.mark.parametrize("size", [1e160, 1e-200])
+def test_designs_of_sizes_that_cannot_be_computed_with_are_refused(size: float) -> None:
+    """As those of other arguments, by name, also where features make them so; 1e60 is none."""
+    made = Planted()
+    units = np.array([1.0, 1.0, size, 1.0])
+    with pytest.raises(InputError, match=r"the largest entry of designs is .*choose other units"):
+        bm.with_metadata(made.stats, made.designs * units)
+    fine = np.where(units == size, 1e60 if size > 1 else 1e-60, 1.0)
+    model, plain = (bm.with_metadata(made.stats, made.designs * one) for one in (fine, 1.0))
+    found = bm.fit_prior(model.stats, NOISE)
+    expected = plain.prior_of(made.designs[0], bm.fit_prior(plain.stats, NOISE))
+    prior = model.prior_of(made.designs[0] * fine, found)
+    np.testing.assert_allclose(prior.mean, expected.mean, rtol=1e-6)
+    with pytest.raises(InputError, match="the largest entry of design is"):
+        model.prior_of(made.designs[0] * units, found)
+    power = 80 if size > 1 else -80
+    far = bm.TaskStatistics(made.stats.gram * 10.0**power, made.stats.moment)
+    with pytest.raises(InputError, match="the largest of features times designs"):
+        bm.with_metadata(far, made.designs * 10.0**power)
+
+
 def test_labels() -> None:
     """Tasks keep theirs; coefficients are the features, then entries of gamma by name."""
     made = Planted(5)
@@ -205,6 +335,9 @@ def test_labels() -> None:
     assert model.stats.tasks == tuple("vwxyz") and model.names == tuple(names)
     assert repr(model) == "MetadataModel: 5 tasks, d = 2, gamma of 4"
     bare = bm.with_metadata(stats, made.designs[:, :, 2:])
+    assert repr(bm.with_metadata(Planted(1).stats, made.designs[:1])).startswith(
+        "MetadataModel: 1 task, d = 2"
+    )
     assert repr(bare).endswith("gamma of 2, and an intercept beside it")
     assert bare.stats.features == ("level", "slope", "gamma1", "gamma2")
 
@@ -240,6 +373,8 @@ def test_bad_metadata_is_refused() -> None:
     for names in (["a", "b", "c"], ["a", "a", "b", "c"], ["x1", "a", "b", "c"]):
         with pytest.raises(InputError, match="names must be 4 different labels"):
             bm.with_metadata(stats, designs, names)
+    with pytest.raises(InputError, match="names must be a list of 4 labels, got the text 'abcd'"):
+        bm.with_metadata(stats, designs, "abcd")
     with pytest.raises(InputError, match="stats"):
         bm.with_metadata(designs, designs)  # type: ignore[arg-type]
     model, plain = bm.with_metadata(stats, designs), bm.fit_prior(stats, NOISE)
