@@ -41,7 +41,7 @@ from bayesmeta.kernels.lanes import WIDTH, load, number_of, pointer
 from bayesmeta.kernels.linalg import has_full_rank, smallest_eigenvalue_at_least
 from bayesmeta.kernels.tuples import Belief, Choosing, Plan, work_space
 
-ABREAST = (Scheme.THOMPSON, Scheme.BAYES_UCB, Scheme.OFUL)
+ABREAST = (Scheme.THOMPSON, Scheme.GREEDY, Scheme.BAYES_UCB, Scheme.OFUL)
 """Schemes that the lanes of a group follow together."""
 
 
@@ -196,10 +196,10 @@ def _leave(agents, agent, group, base, lane):
 
 @kernel
 def _width(agents, agent, group, base, lane, step):
-    """How many posterior deviations an optimistic lane adds: those of Bayes-UCB, or of OFUL's
-    confidence set."""
+    """How many posterior deviations an optimistic lane adds: those of OFUL's confidence set, or of
+    Bayes-UCB; 0 is greedy."""
     own, d = agents.settings[agent], agents.mean.shape[1]
-    if own.scheme == Scheme.BAYES_UCB:
+    if own.scheme != Scheme.OFUL:
         return agents.quantiles[agent, step]
     logdet, product, start = 0.0, 1.0, own.variance / own.ridge
     for i in range(d):
