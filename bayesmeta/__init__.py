@@ -25,7 +25,7 @@ _load, __dir__, __all__ = exports(
         "agents": ("Agent", "Player", "ROSTER"),
         "estimators.estimate": ("PriorEstimate", "Status"),
         "estimators.fit": ("fit_prior", "task_posteriors"),
-        "estimators.metadata": ("with_metadata",),
+        "estimators.metadata": ("MetadataModel", "with_metadata"),
         "fitted.fit": ("fit",),
         "fitted.posterior": ("FittedPosterior",),
         "fitted.prior": ("FittedPrior",),

@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 LATER = {"written": "where it is not the default"}
 """Metadata of a field that a dataclass was given later: descriptions and files of objects that do
 not use it stay as they were."""
+ROUNDING = 1e-10
+"""How far below 0 an eigenvalue of a covariance may be, in units of the standard deviations."""
 _PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
@@ -182,6 +184,11 @@ def unit_diagonal(symmetric: Array) -> Array:
     return in_sizes(symmetric, sizes[..., :, None], sizes[..., None, :])
 
 
+def is_covariance(symmetric: Array) -> bool:
+    """Whether no eigenvalue is negative but by rounding, as ``covariance`` has it."""
+    return float(np.linalg.eigvalsh(unit_diagonal(symmetric))[0]) >= -ROUNDING
+
+
 def covariance(name: str, value: ArrayLike, dim: int) -> Array:
     """A symmetric positive semi-definite (dim, dim) array, exactly symmetric on return."""
     out = array(name, value, (dim, dim))
@@ -190,7 +197,7 @@ def covariance(name: str, value: ArrayLike, dim: int) -> Array:
         raise InputError(f"{name} is not symmetric; pass (C + C.T) / 2 if that is what you mean")
     out = (out + out.T) / 2 if np.abs(out).max(initial=0.0) < 1e300 else out / 2 + out.T / 2
     lowest = float(np.linalg.eigvalsh(scaled)[0])
-    if lowest < -1e-10:
+    if lowest < -ROUNDING:
         raise InputError(
             f"{name} is not positive semi-definite (smallest eigenvalue {lowest:.3g} in units of "
             "the standard deviations); a covariance has no negative eigenvalue, no variance "

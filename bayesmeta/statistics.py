@@ -295,15 +295,15 @@ class TaskStatistics:
         units = self.units()
         return self.gram / np.outer(units, units), self.moment / units, units
 
-    def every(self, step: int) -> TaskStatistics:
-        """One task in ``step``."""
+    def chosen(self, places: NDArray[np.int64] | slice) -> TaskStatistics:
+        """The tasks at some places, unnamed."""
         count, energy, logs = (
-            None if one is None else one[::step]
+            None if one is None else one[places]
             for one in (self.count, self.energy, self.log_weights)
         )
         return TaskStatistics.trusted(
-            self.gram[::step],
-            self.moment[::step],
+            self.gram[places],
+            self.moment[places],
             count,
             energy,
             varying=self.varying,

@@ -15,6 +15,7 @@ from bayesmeta.checks import (
     InputError,
     array,
     covariance,
+    is_covariance,
     one_of,
     real,
     renamed,
@@ -108,6 +109,21 @@ def test_covariance_is_exactly_symmetric() -> None:
         out = covariance("c", scale * np.array([[1.0, 0.5], [0.5 + 1e-12, 1.0]]), 2)
         assert (out == out.T).all() and not out.flags.writeable
         np.testing.assert_allclose(out, scale * np.array([[1.0, 0.5], [0.5, 1.0]]), rtol=1e-11)
+
+
+@pytest.mark.parametrize("lowest", [1.0, 0.0, -1e-12, -1e-9, -1.0])
+def test_what_is_a_covariance_is_accepted_as_one(lowest: float) -> None:
+    """A matrix with variances 1 whose smaller eigenvalue is this; in other units, too."""
+    for unit in (1e-6, 1.0, 1e6):
+        scale = np.array([1.0, unit])
+        matrix = np.array([[1.0, 1 - lowest], [1 - lowest, 1.0]]) * scale * scale[:, None]
+        found = is_covariance(matrix)
+        assert found is (lowest > -1e-10)
+        if found:
+            covariance("c", matrix, 2)
+        else:
+            with pytest.raises(InputError, match="not positive semi-definite"):
+                covariance("c", matrix, 2)
 
 
 def test_covariance_refusals() -> None:

@@ -148,7 +148,9 @@ def values(record: xr.Dataset, priors: xr.Dataset) -> dict[str, Any]:
             name: {n: next_task(here.sel(n=n), name) for n in (first, last)} for name in PLAYED
         },
         "next_tasks": NEXT,
-        "less_reml": {n: next_task(here.sel(n=n), "posterior", "REML") for n in (first, 100, 1000)},
+        "less_reml": {
+            n: next_task(here.sel(n=n), "posterior", "REML") for n in (first, 100, 1000, last)
+        },
         "loose": {
             part: {
                 "paper": looseness(part, PAPER, "moment"),

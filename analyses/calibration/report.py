@@ -34,6 +34,7 @@ from bayesmeta.studies.lab import (
     RANDOM,
     REPLICATIONS,
     STUDIES,
+    TRIED_AT,
 )
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ INTERVALS = {
 """Kinds of intervals -> marker and name."""
 ERRORS = f"bars: {CHANCE:g} Monte-Carlo errors"
 """What bars are, for notes."""
-OPTIONAL = "lab-intervals"
-"""The study without which the page is written, too."""
+OPTIONAL = ("lab-intervals", "lab-priors")
+"""Studies without which the page is written, too."""
 
 Records = dict[str, xr.Dataset]
 
@@ -108,6 +109,7 @@ def values(records: Records) -> dict[str, Any]:
     reml = at["reml"].sel(kind="mu").width
     chosen = {name: one.sel(dim=DIM, level=LEVEL) for name, one in learner.items()}
     wrong = named(records["lab-wrong"]).sel(dim=DIM, tasks=100, level=LEVEL)
+    priors = of_priors(records["lab-priors"]) if "lab-priors" in records else []
     return {
         "command": "python analyses/calibration/report.py",
         "made_from": made_from(records.values()),
@@ -142,8 +144,52 @@ def values(records: Records) -> dict[str, Any]:
         "replications": REPLICATIONS,
         "fewer": FEWER,
         "of_long": OF_LONG,
-        "intervals": OPTIONAL in records,
+        "intervals": kinds_of(records["lab-intervals"]) if "lab-intervals" in records else {},
+        "priors": priors,
+        "best_prior": best_of(priors),
+        "tried_at": TRIED_AT,
+        "dims": (DIM, WIDE),
     }
+
+
+def kinds_of(record: xr.Dataset) -> dict[str, Interval]:
+    """How often each kind of interval of REML covers a correlation, with ``FEW`` tasks."""
+    at = record.sel(level=LEVEL, kind="corr", dim=DIM, tasks=FEW)
+    return {
+        kind: share(at.sel(estimator=f"reml, {kind}")) for kind in ("wald", "profile", "bootstrap")
+    }
+
+
+def of_priors(record: xr.Dataset) -> list[tuple[str, list[Interval]]]:
+    """For every prior over correlations, how often intervals of correlations cover, by dimension
+    and number of tasks."""
+    at = record.sel(level=LEVEL, kind="corr")
+    central = [str(one) for one in at.estimator.values if not str(one).endswith(", hdi")]
+    return [
+        (
+            name.removesuffix(", central"),
+            [
+                share(at.sel(estimator=name, dim=dim, tasks=tasks))
+                for dim in (DIM, WIDE)
+                for tasks in TRIED_AT
+            ],
+        )
+        for name in central
+    ]
+
+
+def best_of(priors: list[tuple[str, list[Interval]]]) -> str:
+    """The prior under which intervals cover at least as often as under any other, everywhere;
+    empty where there is none."""
+    for name, shares in priors:
+        others = [other for _, other in priors]
+        if all(one.mean >= max(each) for one, *each in zip(shares, *_means(others), strict=True)):
+            return name
+    return ""
+
+
+def _means(rows: list[list[Interval]]) -> list[list[float]]:
+    return [[one.mean for one in row] for row in rows]
 
 
 def look_of(judge: str) -> Look:
@@ -212,7 +258,7 @@ def figures(records: Records) -> dict[str, Any]:
             f"100 tasks of {RANDOM}, d = {DIM}; {ERRORS}; {EDGE}",
         ),
     }
-    if OPTIONAL in records:
+    if "lab-intervals" in records:
         found["intervals"] = of_intervals(records)
     return found
 
@@ -233,7 +279,7 @@ def overview(records: Records) -> Figure:
 
 def of_intervals(records: Records) -> Figure:
     """Every kind of interval, those of the posterior beside those of moments and REML."""
-    by_fits = records[OPTIONAL].sel(level=LEVEL)
+    by_fits = records["lab-intervals"].sel(level=LEVEL)
     drawn = records["lab-posterior"].sel(data=RANDOM, level=LEVEL)
     settings = [(2, tasks) for tasks in by_fits.tasks.values.tolist()] + [(WIDE, FEW)]
     rows = [f"d = {dim}, {tasks} tasks" for dim, tasks in settings]
@@ -278,7 +324,7 @@ def main() -> None:
     missing = [
         study.name
         for study in STUDIES
-        if study.name != OPTIONAL and not (HERE.parent / study.record).exists()
+        if study.name not in OPTIONAL and not (HERE.parent / study.record).exists()
     ]
     if missing:
         print(f"no page yet, not recorded: {', '.join(missing)} (python analyses/record.py lab)")

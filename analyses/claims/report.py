@@ -29,6 +29,7 @@ from bayesmeta.report.figures.claims import figure_teeth
 from bayesmeta.report.figures.faults import CIRCLED, figure_graph
 from bayesmeta.report.figures.needed import figure_needed
 from bayesmeta.report.markdown import write_block
+from bayesmeta.report.numbers import RAISED, scientific
 from bayesmeta.report.page import render, write_page
 from bayesmeta.runner.files import write_atomically
 from bayesmeta.runner.progress import progress_bar
@@ -40,7 +41,6 @@ from bayesmeta.theory.regime import Regime
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 Row = dict[str, Any]
-RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 GROUPS = ("printed", "in another reading", "ours")
 RATIOS = [10.0 ** (k / 4) for k in range(-12, 33)]
 """Signal-to-noise, lambda_min a^2 / sigma^2, of the figure."""
@@ -76,14 +76,6 @@ def number(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:.4g}"
-
-
-def scientific(value: float) -> str:
-    """A number as a multiple of a power of ten, where it is large."""
-    if value < 1e6:
-        return f"{value:,.0f}"
-    digits, power = f"{value:.1e}".split("e+")
-    return f"{digits.removesuffix('.0')}·10" + str(int(power)).translate(RAISED)
 
 
 def power(value: float) -> str:
@@ -262,7 +254,12 @@ def values(rows: Sequence[Row]) -> dict[str, Any]:
         "experiment": experiment(),
         "required": {ratio: required(at_ratio(ratio)) for ratio in (1.0, 1e2, 1e4, 1e6)},
         "corrected": better,
-        "sharpened": [row for row in groups["ours"] if row not in repairs],
+        "sharpened": [
+            row
+            for row in groups["ours"]
+            if row not in repairs and (row["corrects"] or row["sharpens"])
+        ],
+        "precise": [row for row in groups["ours"] if not (row["corrects"] or row["sharpens"])],
         "scientific": scientific,
         "power": power,
         "where": where,

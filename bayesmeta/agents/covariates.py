@@ -15,16 +15,11 @@ from bayesmeta.agents.learners import UNKNOWN, Finished, History
 from bayesmeta.agents.metadata import check_designs, design_of
 from bayesmeta.checks import Array, InputError, one_of, real
 from bayesmeta.environment import Setting
+from bayesmeta.estimators.designs import Coordinates, checked_designs
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.fit import FEATURES, largest_likelihood
 from bayesmeta.estimators.maximum import Options
-from bayesmeta.estimators.metadata import (
-    USES,
-    Coordinates,
-    checked_designs,
-    prior_at,
-    restated,
-)
+from bayesmeta.estimators.metadata import USES, prior_at, restated
 from bayesmeta.statistics import TaskStatistics
 
 
@@ -34,7 +29,8 @@ class Covariates:
 
     The mean may also be off what Phi_n gamma can be, by a vector that is the same in all tasks: an
     intercept, which most Phi_n have anyway (``with_metadata``). Until the tasks determine all
-    coefficients it plays as if it knew nothing.
+    coefficients it plays as if it knew nothing: as long as there is a city that none of them had,
+    say. Columns that are nearly collinear are refused when it starts.
 
     Parameters
     ----------
@@ -103,8 +99,8 @@ class Covariates:
         return restated(known, self.regressors[:n])
 
     def gamma(self, estimate: PriorEstimate) -> Array:
-        """gamma of an estimate of the mixed model: where designs leave it open, columns that
-        earlier ones make up have as little as they can."""
+        """gamma of an estimate of the mixed model. Where columns are collinear, in all tasks to
+        come together, later ones get coefficient 0."""
         found: Array = self.coordinates.lift @ estimate.prior.mean
         return found
 

@@ -15,8 +15,9 @@ import numpy as np
 from bayesmeta.agents.learners import Finished, told_truth
 from bayesmeta.checks import Array, InputError, of_type, one_of
 from bayesmeta.environment import Setting
+from bayesmeta.estimators.designs import checked_designs
 from bayesmeta.estimators.estimate import PriorEstimate, Status
-from bayesmeta.estimators.metadata import USES, checked_designs
+from bayesmeta.estimators.metadata import USES
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.kernels.hyper import evidence
 

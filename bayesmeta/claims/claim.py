@@ -68,6 +68,9 @@ class Claim:
     that this one corrects, improves, or reads in another way: without a condition that every use
     of it has, or with other numbers held fixed.
 
+    ``made_precise``: the paper has a sentence without a number or a statement that could fail, so
+    what is checked, its thresholds included, is ours; no such claim counts as printed.
+
     ``proof`` says where a proof without a gap is: "the paper", a section of
     analyses/claims/proofs.md ("ours"), or the work that is cited. ``constant`` names the argument
     of the check that is the printed constant, and its printed value; how far it may be cut before
@@ -92,20 +95,22 @@ class Claim:
     corrects: str = ""
     sharpens: str = ""
     reading_of: str = ""
+    made_precise: bool = False
     proof: str = ""
     constant: tuple[str, float] | None = None
     factor_of: str = "the bound"
 
     @property
     def about(self) -> str:
-        """The id of the printed claim that this one is, or is a version of."""
+        """The id of the claim that this one is a version of, or its own."""
         return self.corrects or self.sharpens or self.reading_of or self.id
 
     @property
     def group(self) -> Group:
         if self.reading_of:
             return Group.READING
-        return Group.OURS if self.corrects or self.sharpens else Group.PRINTED
+        ours = self.corrects or self.sharpens or self.made_precise
+        return Group.OURS if ours else Group.PRINTED
 
 
 _DECLARED: dict[str, dict[str, Claim]] = {}
@@ -128,6 +133,7 @@ class Declaration(TypedDict, total=False):
     corrects: str
     sharpens: str
     reading_of: str
+    made_precise: bool
     proof: str
     constant: tuple[str, float]
     factor_of: str

@@ -52,8 +52,7 @@ def _explore(options: argparse.Namespace) -> int:
     with server:
         print("preparing …", flush=True)
         with compiling():
-            for name in ("cloud", "task", "regret"):  # compiles and loads what a move needs
-                server.page.view({"name": name})
+            server.page.prepare()
         print(f"the page is at {server.address} (Ctrl-C ends it)", flush=True)
         if not options.no_browser:
             # beside the server: a browser in the terminal returns when it is closed

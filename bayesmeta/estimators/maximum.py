@@ -136,8 +136,9 @@ def maximise(
         ratio = values[-1] * max(1.0, begin / search.variance)  # of signal to noise
         if values[-1] > HOPELESS:
             raise np.linalg.LinAlgError("signal to noise is beyond the digits of numbers")
-        back = change[:own, :own]
-        cov = np.pad(back @ (vectors * values) @ vectors.T @ back.T, (0, len(change) - own))
+        # a square has no negative eigenvalue, whatever is rounded
+        root = change[:own, :own] @ (vectors * np.sqrt(values))
+        cov = np.pad(root @ root.T, (0, len(change) - own))
         # the restricted likelihood integrates the mean out, in other coordinates
         volume = float(np.linalg.slogdet(change)[1]) if restricted else 0.0
         cov_sd, identified = standard_errors(search, change) if options.errors else (None, True)

@@ -10,107 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesmeta.checks import Array, InputError, array, of_type, one_of
+from bayesmeta.estimators.designs import Coordinates, checked_designs, gamma_names
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.gaussian import GaussianPrior
 from bayesmeta.statistics import TaskStatistics
+from bayesmeta.units import check_sizes, check_squares
 
 if TYPE_CHECKING:
     import xarray as xr
 
-SAME = 1e-10
-"""Share of a column of all Phi_n that, left over by the others, counts as rounding."""
 USES = ("marginal", "mean")
 """What ``prior_of`` makes of what is known of gamma."""
-
-
-def checked_designs(designs: ArrayLike) -> Array:
-    """A matrix Phi_n for every task."""
-    found = array("designs", designs, (None, None, None))
-    if found.size == 0:
-        raise InputError(
-            f"designs have shape {found.shape}; give a (d, p) matrix for every task, with at "
-            "least one column"
-        )
-    return found
-
-
-class Coordinates(NamedTuple):
-    """How gamma becomes the coefficients (m, b) of the mixed model, and back: the mean M of all
-    designs (d, p), the columns whose entries of gamma are b, and gamma = lift (m, b). What of the
-    mean of theta is no Phi gamma, in all tasks alike, is rest (m, b).
-
-    Where the designs leave gamma open, columns that earlier ones make up have as little as they
-    can.
-    """
-
-    middle: Array
-    kept: NDArray[np.intp]
-    lift: Array
-    rest: Array
-
-    @classmethod
-    def of(cls, designs: Array) -> Coordinates:
-        """Those of checked designs (n, d, p)."""
-        n, d, p = designs.shape
-        middle = designs.mean(axis=0)
-        sizes = np.sqrt(np.mean(designs**2, axis=(0, 1)))
-        units = np.where(sizes > 0, sizes, 1.0)
-        flat = ((designs - middle) / units).reshape(n * d, p)
-        kept, still = _independent(np.linalg.qr(flat, mode="r"), SAME * np.sqrt(n * d))
-        still = still / units[:, None]
-        # of the vectors that are the same in all tasks, those that some gamma gives
-        left, values, right = np.linalg.svd(middle @ still, full_matrices=False)
-        given = values > SAME
-        level = still @ (right[given].T / values[given]) @ left[:, given].T
-        own = np.zeros((p, len(kept)))
-        own[kept, np.arange(len(kept))] = 1.0
-        lift = np.concatenate([level, own - level @ middle @ own], axis=1)
-        spanned = left[:, given] @ left[:, given].T
-        free = np.eye(d) - spanned if given.sum() < d else np.zeros((d, d))
-        return cls(middle, kept, lift, np.concatenate([free, -free @ middle @ own], axis=1))
-
-    @property
-    def coefficients(self) -> int:
-        """How many the mean has, those of m included."""
-        return int(self.lift.shape[1])
-
-    def features(self, designs: Array) -> Array:
-        """F of the designs themselves, (..., d, d + q): the mean of theta is F (m, b)."""
-        d = len(self.middle)
-        eye = np.broadcast_to(np.eye(d), (*designs.shape[:-2], d, d))
-        return np.concatenate([eye, (designs - self.middle)[..., self.kept]], axis=-1)
-
-    def features_of_new(self, design: Array) -> Array:
-        """F of any other design: what gamma says of it, and what is beside Phi gamma."""
-        found: Array = design @ self.lift + self.rest
-        return found
-
-
-def _independent(columns: Array, least: float) -> tuple[NDArray[np.intp], Array]:
-    """The columns that earlier ones do not make up; and for each of the others, as a column, what
-    of all columns together is 0."""
-    p = columns.shape[1]
-    basis = np.zeros((len(columns), 0))
-    kept: list[int] = []
-    for j, column in enumerate(columns.T):
-        rest = column - basis @ (basis.T @ column)
-        rest = rest - basis @ (basis.T @ rest)  # once more, of what rounding left
-        length = float(np.linalg.norm(rest))
-        if length > least:
-            kept.append(j)
-            basis = np.column_stack([basis, rest / length])
-    others = [j for j in range(p) if j not in kept]
-    nothing = np.zeros((p, len(others)))
-    nothing[others, np.arange(len(others))] = 1.0
-    if kept:
-        nothing[kept] = -np.linalg.lstsq(columns[:, kept], columns[:, others])[0]
-    return np.array(kept, dtype=np.intp), nothing
 
 
 def restated(stats: TaskStatistics, features: Array) -> TaskStatistics:
@@ -151,6 +67,22 @@ class MetadataModel:
         What these features are.
     names : tuple of str
         Of the entries of gamma.
+
+    Examples
+    --------
+    Eight shops in two cities; what a city adds is known of these two, and of no third:
+
+    >>> sales = [1.0, 2.0, 1.5, 1.7, 3.0, 3.4, 2.8, 3.6]
+    >>> stats = bm.TaskStatistics.from_arrays(np.arange(8), sales, np.ones((8, 1)))
+    >>> cities = np.eye(3)[[0, 0, 0, 0, 1, 1, 1, 1]][:, None, :]  # (8, 1, 3), a column for each
+    >>> model = bm.with_metadata(stats, cities, names=["A", "B", "C"])
+    >>> estimate = bm.fit_prior(model.stats, noise_sd=0.1)
+    >>> model.gamma(estimate).round(2)
+    array([1.55, 3.2 , 0.  ])
+    >>> np.sqrt(np.diag(model.gamma_cov(estimate))).round(2)
+    array([0.19, 0.19,  inf])
+    >>> model.prior_of([[0, 1, 0]], estimate).mean.round(2)
+    array([3.2])
     """
 
     stats: TaskStatistics
@@ -166,16 +98,31 @@ class MetadataModel:
     def __repr__(self) -> str:
         added = "" if self.has_intercept else ", and an intercept beside it"
         d, p = self.coordinates.middle.shape
-        return f"MetadataModel: {len(self.stats)} tasks, d = {d}, gamma of {p}{added}"
+        tasks = f"{len(self.stats)} task{'s' * (len(self.stats) != 1)}"
+        return f"MetadataModel: {tasks}, d = {d}, gamma of {p}{added}"
 
     @overload
     def gamma(self, found: PriorEstimate) -> Array: ...
     @overload
     def gamma(self, found: xr.DataTree) -> xr.DataArray: ...
     def gamma(self, found: PriorEstimate | xr.DataTree) -> Array | xr.DataArray:
-        """gamma, (p,), of an estimate from ``fit_prior(model.stats)``; or its draws, (chain, draw,
-        coefficient), of what ``sample_posterior(model.stats)`` gave. Columns of Phi_n that others
-        make up have as little as they can."""
+        """The coefficients gamma of the metadata.
+
+        Where columns are collinear, in all tasks together, later ones get coefficient 0, and the
+        earlier ones are what they are without them. Such entries are a choice among many that fit
+        as well: their variance in ``gamma_cov`` is infinite.
+
+        Parameters
+        ----------
+        found : PriorEstimate or xarray.DataTree
+            From ``fit_prior(model.stats)``, or from ``sample_posterior(model.stats)``.
+
+        Returns
+        -------
+        array, shape (p,), or xarray.DataArray
+            Of an estimate gamma; of a posterior its draws, with dimensions (chain, draw,
+            coefficient).
+        """
         lift = self.coordinates.lift
         if isinstance(found, PriorEstimate):
             out: Array = lift @ self._checked(found).prior.mean
@@ -190,16 +137,46 @@ class MetadataModel:
         )
 
     def gamma_cov(self, estimate: PriorEstimate) -> Array:
-        """The covariance of an estimated gamma."""
+        """The covariance of an estimated gamma.
+
+        Parameters
+        ----------
+        estimate : PriorEstimate
+            From ``fit_prior(model.stats)``, by a method that has standard errors of the mean.
+
+        Returns
+        -------
+        array, shape (p, p)
+            Entries of gamma that the tasks do not determine (a column that is always 0, and all
+            columns of a set that is collinear) have variance infinity, and NaN as covariance with
+            any other entry. ``prior_of`` has the variance of combinations that are determined.
+        """
         lift, cov = self.coordinates.lift, self._checked(estimate).mean_cov
         if cov is None:
             raise InputError("this estimate has no covariance of its mean; use ml, reml or gls")
         out: Array = lift @ cov @ lift.T
+        unknown = np.flatnonzero(~self.coordinates.determined)
+        out[unknown] = out[:, unknown] = np.nan
+        out[unknown, unknown] = np.inf
         return out
 
     def offset(self, found: PriorEstimate | xr.DataTree) -> Array:
-        """What the mean of every theta_n is beside Phi_n gamma, (d,), 0 where designs have an
-        intercept; the mean of its draws where a posterior is given."""
+        """What the mean of every theta_n is beside Phi_n gamma.
+
+        It is orthogonal to all vectors that some gamma gives in all tasks alike: a column that is
+        the same in all tasks takes as much of the mean as it can.
+
+        Parameters
+        ----------
+        found : PriorEstimate or xarray.DataTree
+            From ``fit_prior(model.stats)``, or from ``sample_posterior(model.stats)``.
+
+        Returns
+        -------
+        array, shape (d,)
+            0 where designs have an intercept (``has_intercept``); of a posterior the mean of its
+            draws.
+        """
         if isinstance(found, PriorEstimate):
             mean = self._checked(found).prior.mean
         else:
@@ -210,15 +187,31 @@ class MetadataModel:
     def prior_of(
         self, design: ArrayLike, found: PriorEstimate | xr.DataTree, use: str = "marginal"
     ) -> GaussianPrior:
-        """The prior of a new task with this design Phi, (d, p), by what was found of the others:
-        its mean is Phi gamma, and the offset beside it.
+        """The prior of a new task, by what was found of the others: its mean is Phi gamma, and the
+        offset beside it.
 
-        With ``use="marginal"`` its covariance has the uncertainty of the mean, too, with ``"mean"``
-        it is Sigma alone. Of a posterior, whose theta is no Gaussian, it has mean and covariance
-        over all draws.
+        A design is refused whose mean depends on what the tasks say nothing of: a category that
+        none of them had, or columns that were collinear in all of them and are not in this one.
+
+        Parameters
+        ----------
+        design : array_like, shape (d, p)
+            Phi of the new task.
+        found : PriorEstimate or xarray.DataTree
+            From ``fit_prior(model.stats)``, or from ``sample_posterior(model.stats)``.
+        use : {"marginal", "mean"}
+            The covariance of the prior: with the uncertainty of the mean, or Sigma alone.
+
+        Returns
+        -------
+        GaussianPrior
+            Of theta. Of a posterior, whose theta is no Gaussian, it has mean and covariance over
+            all draws.
         """
         one_of("use", use, USES)
         phi = array("design", design, self.coordinates.middle.shape)
+        check_sizes("design", phi)
+        self.coordinates.require_determined(phi, self.names)
         features = self.coordinates.features_of_new(phi)
         if isinstance(found, PriorEstimate):
             return prior_at(features, self._checked(found), use)
@@ -285,6 +278,12 @@ def with_metadata(
         With ``stats``, ``gamma(found)``, ``gamma_cov(estimate)``, ``offset(found)`` and
         ``prior_of(design, found)``, where ``found`` is an estimate or a posterior.
 
+    Notes
+    -----
+    Columns may be collinear: what tasks do not determine, ``gamma_cov`` says to be infinite, and
+    ``prior_of`` refuses a design that depends on it. Columns that are collinear but for less than
+    about a millionth of their spread, and more than rounding, are refused here.
+
     Examples
     --------
     Sixty shops whose level of sales depends on their size:
@@ -310,15 +309,19 @@ def with_metadata(
             f"{stats.dim}; give a (d, p) matrix for every task, in their order"
         )
     p = found.shape[2]
-    called = tuple(f"gamma{j + 1}" for j in range(p)) if names is None else tuple(map(str, names))
+    if isinstance(names, str | bytes):
+        raise InputError(f"names must be a list of {p} labels, got the text {names!r:.80}")
+    called = gamma_names(p) if names is None else tuple(map(str, names))
     own = set(stats.feature_labels)
     if len(called) != p or len(set(called)) < p or own & set(called):
         raise InputError(
             f"names must be {p} different labels, and none of a feature "
             f"({', '.join(stats.feature_labels):.60}), got {called!r:.80}"
         )
-    coordinates = Coordinates.of(found)
+    coordinates = Coordinates.of(found, called)
     made = restated(stats, coordinates.features(found))
+    products = np.diagonal(made.gram, axis1=1, axis2=2)[:, stats.dim :]
+    check_squares("features times designs", products)
     labelled = TaskStatistics(
         made.gram,
         made.moment,

@@ -61,8 +61,12 @@ def least_noise(energy: float, variance: float) -> float:
 
 
 def some_of(stats: TaskStatistics) -> TaskStatistics:
-    """Of many tasks every second, third, …"""
-    return stats.every(max(len(stats) // ENOUGH, 1))
+    """Of many tasks ``ENOUGH`` or so, scattered: every fourth, say, may be unlike the others."""
+    n = len(stats)
+    if n < 2 * ENOUGH:
+        return stats
+    apart = np.arange(n // (n // ENOUGH)) * ((np.sqrt(5.0) - 1) / 2) % 1.0  # by the golden ratio
+    return stats.chosen(np.unique((n * apart).astype(np.int64)))
 
 
 def first_noise(stats: TaskStatistics) -> float:
@@ -82,7 +86,7 @@ def at_moments(
     noise variance of the tasks' own residuals; None where fewer than two tasks can be used.
 
     Where features are nearly constant within tasks, the differences of tasks are far larger than
-    any of the usual starts. Of many tasks every second, third, … will do to begin with.
+    any of the usual starts. Of many tasks some will do to begin with.
     """
     state, some = moments.empty(len(change)), some_of(stats)
     moments.observe_all(state, changed(some.gram, change), some.moment @ change)

@@ -53,3 +53,16 @@ def _cell(value: object) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+"""Digits of exponents."""
+
+
+def scientific(value: float) -> str:
+    """A positive number as a whole one or, from a million on and below 1, as a multiple of a power
+    of ten with two digits; and 0."""
+    if value == 0 or 1 <= value < 1e6:
+        return f"{value:,.0f}"
+    digits, power = f"{value:.1e}".split("e")
+    return f"{digits.removesuffix('.0')}·10{str(int(power)).translate(RAISED)}"

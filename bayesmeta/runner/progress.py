@@ -128,6 +128,8 @@ def _shown_on(console: Console) -> Iterator[None]:
         _shown = before
 
 
+LONGEST = 300.0
+"""Seconds after which nobody watches for kernels any more."""
 COMPILING = "compiling, once on this machine: about a minute"
 SOON, LONG = 1.0, 3.0
 """Seconds after which it is said: on a terminal, where it goes away again; elsewhere."""
@@ -220,7 +222,7 @@ class _Told:
 def _watch(say: Callable[[], None], after: float, ended: Event) -> None:
     """Call ``say`` when compiled kernels have been put on disk for so many seconds."""
     first, begin = math.inf, time.time()
-    while not ended.wait(min(after, 1.0) / 2):
+    while not ended.wait(min(after, 1.0) / 2) and time.time() < begin + LONGEST:
         newest = max(map(_changed, _kept()), default=0.0)
         if newest > begin:
             first = min(first, newest)

@@ -14,6 +14,7 @@ import numpy as np
 from bayesmeta.agents.exploration import Exploration, first_steps, until_eigenvalue
 from bayesmeta.calibration.wrong import NOTHING, WRONG
 from bayesmeta.environment import paper_family
+from bayesmeta.posterior.priors import LKJ
 from bayesmeta.runner.study import Study, grid
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ DIMS = (2, 5)
 TASKS = (10, 20, 50, 200, 1000, 5000)
 FEW = (10, 50, 200)
 """For intervals that take hundreds of fits."""
+TRIED_AT = (20, 50, 200)
+"""For priors over correlations."""
 FROM_TWO = (2, 5, 10, 20, 50, 200)
 """For the posterior."""
 RANDOM = "50 random steps"
@@ -53,7 +56,17 @@ DATA: dict[str, Exploration | str] = {
 """How data came about: three rules of exploration, and Thompson Sampling, which chooses actions by
 what it saw."""
 CLOSED = ("moment", "moment-clipped", "moment-widened", "split", "ml", "reml")
-REPLICATIONS = {"lab": 1000, "lab-intervals": 1000, "lab-posterior": 500, "lab-wrong": 500}
+ETAS = (0.5, 1.0, 2.0)
+"""Of LKJ priors: below 1 strong correlations are likely, above 1 weak ones."""
+TRIED = {f"LKJ({eta:g})": LKJ(eta=eta) for eta in ETAS}
+"""Priors over priors, which are estimators by these names."""
+REPLICATIONS = {
+    "lab": 1000,
+    "lab-intervals": 1000,
+    "lab-posterior": 500,
+    "lab-priors": 200,
+    "lab-wrong": 500,
+}
 """Of every cell of a study; ``FEWER`` in five dimensions, where a replication of hundreds of fits
 takes seconds."""
 FEWER = 200
@@ -68,7 +81,7 @@ def measured(settings: dict[str, Any], seed: int) -> xr.Dataset:
     lab = calibrate(
         paper_family(dim=settings["dim"]),
         tasks=settings["tasks"],
-        estimators=settings["estimators"],
+        estimators={name: TRIED.get(name, name) for name in settings["estimators"]},
         intervals=settings.get("intervals"),
         levels=settings["levels"],
         replications=settings["replications"],
@@ -228,6 +241,14 @@ STUDIES = (
         data=(RANDOM, LEARNER),
         tasks=FROM_TWO,
         intervals=("central", "hdi"),
+    ),
+    _study(
+        "lab-priors",
+        "what the prior over correlations does to their intervals",
+        tuple(TRIED),
+        levels=(0.95,),
+        dim=DIMS,
+        tasks=TRIED_AT,
     ),
     _study(
         "lab-wrong",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.actions import FiniteSet, UniformBall, unit_vectors
+from bayesmeta.actions import FiniteSet, Law, UniformBall, unit_vectors
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.commit import ArmMoments, Commit
 from bayesmeta.agents.exploration import each_action_once
@@ -54,9 +54,8 @@ class Setting(NamedTuple):
     designs: Callable[[int], Array] | None = None
 
 
-def _kveton(arms: int, spread: float, once: bool) -> Setting:
-    """Kveton et al. 2021, Basu et al. 2021: K arms, 20 tasks, each arm played once or not; with
-    AdaTS told a hyper-prior three times too wide or too narrow."""
+def _kveton_rows() -> list[Agent]:
+    """Their rows, with AdaTS told a hyper-prior three times too wide or too narrow."""
     ada = ROSTER["AdaTS"]
     wrong = [
         replace(
@@ -64,11 +63,33 @@ def _kveton(arms: int, spread: float, once: bool) -> Setting:
         )
         for word, scale in (("wide", 9.0), ("narrow", 1 / 9))
     ]
-    rows = [*find_agents(KVETON), *wrong]
+    return [*find_agents(KVETON), *wrong]
+
+
+def _kveton(arms: int, spread: float, once: bool) -> Setting:
+    """Kveton et al. 2021, Basu et al. 2021: K arms, 20 tasks, each arm played once or not."""
+    rows = _kveton_rows()
     if once:
         rows = [replace(row, exploration=each_action_once()) for row in rows]
     family = arms_family(arms, spread, 0.1, 1.0, 200)
     return Setting(lambda seed: family, rows, tasks=20, runs=500)
+
+
+class Sphere(Law):
+    """Actions uniform on a sphere."""
+
+    def second_moment(self) -> Array:
+        return self.radius**2 / self.dim * np.eye(self.dim)
+
+    def points(self, rng: np.random.Generator, size: int) -> Array:
+        found = rng.standard_normal((size, self.dim))
+        return self.radius * found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def _basu(dim: int, spread: float) -> Setting:
+    """Basu et al. 2021, linear: 5 d actions on the unit sphere, drawn once a task, 20 tasks."""
+    family = linear_family(dim, spread, actions=Sphere(dim, 1.0, 5 * dim, redraw="task"))
+    return Setting(lambda seed: family, _kveton_rows(), tasks=20, runs=100)
 
 
 def _guan(seed: int) -> TaskFamily:
@@ -127,6 +148,10 @@ def settings() -> dict[str, Setting]:
         f"arms, K = {arms}, {start}": _kveton(arms, spread, start == "each once")
         for arms, spread in ((2, 0.5), (4, 1.0))
         for start in ("each once", "free")
+    }
+    made |= {
+        f"sphere, d = {dim}, sigma_q = {spread:g}": _basu(dim, spread)
+        for dim, spread in ((2, 1.0), (4, 1.0), (4, 0.5), (8, 1.0), (16, 1.0))
     }
     return made | {
         "hierarchy": Setting(_guan, find_agents(HIERARCHY), tasks=10, runs=100),

@@ -138,8 +138,8 @@ def one_order(settings: dict[str, Any], seed: int) -> xr.Dataset:
         rng = stream(seed, "twin")
         rewards = found.prior.sample(rng, len(rewards)) @ features.T
         rewards = rewards + found.noise_sd * rng.standard_normal(rewards.shape)
-    likely = settings["world"] == "answers" and settings["noise"] == 1.0
-    slow = POSTERIORS if likely and data == VERBAL else ()
+    plain = settings["world"] == "answers" and settings["noise"] == 1.0
+    slow = POSTERIORS if plain and data == VERBAL else ()
     played = replay(
         rewards,
         features,

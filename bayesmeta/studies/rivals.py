@@ -58,7 +58,7 @@ def paper_study(
     return simulation_study("rivals", told_family(), rows, tasks=tasks, runs=runs, **options)
 
 
-def draws_study(*, runs: int = 6, tasks: int = 300, **options: Any) -> Study:
+def draws_study(*, runs: int = 10, tasks: int = 2_000, **options: Any) -> Study:
     """The same tasks and noise for the rows whose policy draws, in the first tasks of the runs."""
     rows = [*find_agents((NORMALISER, "REML-TS", *DRAWS))]
     return simulation_study("rivals-draws", told_family(), rows, tasks=tasks, runs=runs, **options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Array
+from bayesmeta.checks import Array, is_covariance
+from bayesmeta.report.figures.ellipse import ellipse, reach, within
 from bayesmeta.report.figures.style import (
     BAND,
     BLUE,
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 INSIDE = 0.9
 """The probability inside every ellipse."""
-_RADIUS = math.sqrt(-2 * math.log(1 - INSIDE))  # in two dimensions
 LABELS = {
     "truth": "truth",
     "moment": "eq. (11)",
@@ -95,27 +94,17 @@ def to_svg(figure: Figure) -> str:
     return re.sub(r'<g id="[^"]*"', "<g", text[text.index("<svg") :])
 
 
-def ellipse(mean: Array, cov: Array, points: int = 121) -> Array | None:
-    """The ellipse that holds 90% of N(mean, cov), as points (points, 2); none of no covariance."""
-    values, vectors = np.linalg.eigh(cov)
-    if values[0] < -1e-9:
-        return None
-    angle = np.linspace(0, 2 * math.pi, points)
-    circle = np.column_stack([np.cos(angle), np.sin(angle)])
-    return np.asarray(mean + _RADIUS * (circle * np.sqrt(values.clip(min=0))) @ vectors.T)
-
-
 def figure_cloud(found: Cloud, draws: Draws | None = None, width: float = 7.0) -> Figure:
     """Thetas, their least squares, and ellipses of the truth and of every estimate."""
     figure, axes = _panel(width, right=1.1, tall=min(4.6, 0.95 * width))
     truth = found.family.prior
-    lines = {"truth": ellipse(truth.mean, truth.cov)}
-    lines |= {
-        name: ellipse(found.fit(name).prior.mean, found.fit(name).prior.cov) for name in METHODS
+    priors = {"truth": truth} | {name: found.fit(name).prior for name in METHODS}
+    lines = {
+        name: ellipse(one.mean, one.cov, INSIDE)
+        for name, one in priors.items()
+        if is_covariance(one.cov)
     }
-    _limits(
-        axes, truth.mean, [found.thetas, *(line for line in lines.values() if line is not None)]
-    )
+    _limits(axes, truth.mean, [found.thetas, *(line.T for line in lines.values())])
     if len(found.thetas) <= 100:
         pairs = np.stack([found.thetas, found.estimates], axis=1)
         for pair in pairs:
@@ -125,21 +114,18 @@ def figure_cloud(found: Cloud, draws: Draws | None = None, width: float = 7.0) -
     ends = []
     if draws is not None:
         some = np.linspace(0, len(draws.mus) - 1, DRAWN).astype(int)
-        drawn = [ellipse(draws.mus[k], draws.covs[k]) for k in some]
+        drawn = [ellipse(draws.mus[k], draws.covs[k], INSIDE) for k in some]
         for line in drawn:
-            assert line is not None
-            axes.plot(*line.T, color=look("posterior").color, linewidth=0.5, zorder=2)
-        assert drawn[0] is not None
+            axes.plot(*line, color=look("posterior").color, linewidth=0.5, zorder=2)
         ends.append(_end(axes, drawn[0], "posterior"))
     for name, line in lines.items():
-        if line is not None:
-            own = look(name)
-            wide = 2.4 if name == "truth" else 1.6
-            axes.plot(*line.T, color=own.color, linestyle=own.line, linewidth=wide, zorder=4)
-            ends.append(_end(axes, line, name))
+        own = look(name)
+        wide = 2.4 if name == "truth" else 1.6
+        axes.plot(*line, color=own.color, linestyle=own.line, linewidth=wide, zorder=4)
+        ends.append(_end(axes, line, name))
     axes.set(xlabel="θ₁", ylabel="θ₂")
     clean(axes)
-    title = "● θ of a task    ○ its least squares"
+    title = "● θ of a task\u2003○ its least squares"  # plain spaces are one in a browser
     axes.set_title(title, fontsize=LABEL, color=tone(NOTE), loc="left")
     label_ends(axes, ends)
     return figure
@@ -147,14 +133,12 @@ def figure_cloud(found: Cloud, draws: Draws | None = None, width: float = 7.0) -
 
 def outside(found: Cloud, axes: Axes) -> int:
     """How many least squares lie outside the picture."""
-    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
-    x, y = found.estimates.T
-    return int((~((left <= x) & (x <= right) & (low <= y) & (y <= high))).sum())
+    return int((~within(axes, found.estimates)).sum())
 
 
 def figure_step(steps: Steps, step: int, width: float = 7.0) -> Figure:
     """Before step ``step`` (from 0): posterior, what was sampled, the actions on offer and the
-    choice; and regret so far."""
+    choice; and regret so far and to come."""
     from matplotlib.figure import Figure
 
     columns = 3 if width > 5.5 else 1
@@ -173,13 +157,12 @@ def figure_step(steps: Steps, step: int, width: float = 7.0) -> Figure:
 
 
 def _belief(axes: Axes, steps: Steps, step: int) -> None:
-    before = ellipse(steps.prior.mean, steps.prior.cov)
-    now = ellipse(steps.means[step], steps.covs[step])
-    assert before is not None and now is not None
-    reach = _RADIUS * np.sqrt(steps.covs.diagonal(axis1=1, axis2=2))  # of all steps: it stays
-    _limits(axes, steps.prior.mean, [steps.means + reach, steps.means - reach, steps.theta[None]])
-    axes.plot(*before.T, color=tone(FAINT), linestyle=(0, (4, 2)), linewidth=1.2)
-    axes.plot(*now.T, color=tone(BLUE), linewidth=1.8)
+    before = ellipse(steps.prior.mean, steps.prior.cov, INSIDE)
+    now = ellipse(steps.means[step], steps.covs[step], INSIDE)
+    far = reach(steps.covs, INSIDE)  # of all steps: limits stay
+    _limits(axes, steps.prior.mean, [steps.means + far, steps.means - far, steps.theta[None]])
+    axes.plot(*before, color=tone(NOTE), linestyle=(0, (4, 2)), linewidth=1.2)
+    axes.plot(*now, color=tone(BLUE), linewidth=1.8)
     axes.plot(*steps.theta, "*", color=tone(INK), markersize=10)
     if step < len(steps.sampled):
         axes.plot(*steps.sampled[step], "D", color=tone(ORANGE), markersize=5, clip_on=False)
@@ -211,16 +194,17 @@ def _offer(axes: Axes, steps: Steps, step: int) -> None:
         axes.plot(*offered[steps.best[step]], "o", color=tone(INK), markersize=9, fillstyle="none")
         axes.plot(*offered[steps.chosen[step]], "D", color=tone(ORANGE), markersize=5)
     axes.set(xlabel="a₁", ylabel="a₂")
-    _headed(axes, "actions on offer", [("◆ chosen", ORANGE), ("○ best", INK)])
+    key = [("○ best", INK), ("→ towards θ", INK), ("◆ chosen", ORANGE), ("→ sampled", ORANGE)]
+    _headed(axes, "actions on offer", key)
 
 
 def _regret_so_far(axes: Axes, steps: Steps, step: int) -> None:
     last = len(steps.regret) - 1
-    axes.plot(np.arange(last + 1), steps.regret, color=tone(BAND), linewidth=1.5)
+    axes.plot(np.arange(last + 1), steps.regret, color=tone(NOTE), linewidth=0.8)
     axes.plot(np.arange(step + 1), steps.regret[: step + 1], color=tone(BLUE), linewidth=1.8)
     axes.plot(step, steps.regret[step], "o", color=tone(BLUE), markersize=5, clip_on=False)
     axes.set(xlabel="steps", xlim=(0, last), ylim=(0, 1.1 * max(steps.regret[-1], 1e-9)))
-    _headed(axes, "regret so far", [])
+    _headed(axes, "regret", [("─ so far", BLUE), ("─ to come", NOTE)])
 
 
 def figure_regret(found: dict[str, NextRegret], width: float = 7.0) -> Figure:
@@ -268,8 +252,12 @@ def _limits(axes: Axes, centre: Array, parts: list[Array], room: float = 1.08) -
 
 
 def _end(axes: Axes, line: Array, name: str) -> End:
-    """Where an ellipse reaches furthest to the right, within the picture."""
-    inside = line[(line[:, 0] <= axes.get_xlim()[1]) & (line[:, 1] <= axes.get_ylim()[1])]
+    """Where an ellipse reaches furthest to the right, within the picture; at its edge, where an
+    ellipse goes around all of it."""
+    inside = line.T[within(axes, line.T)]
+    if not len(inside):
+        low, high = np.transpose([axes.get_xlim(), axes.get_ylim()])
+        inside = line.T.clip(low, high)
     x, y = max(inside.tolist())
     return End(x, y, look(name))
 

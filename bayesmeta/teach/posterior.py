@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from threading import Lock, Thread
 from typing import NamedTuple
 
@@ -49,6 +50,10 @@ def draw_posterior(setup: Setup) -> Draws:
     return Draws(drawn["mu"].values.T, covs, bool(tree.attrs["trusted"]))
 
 
+KEPT = 64
+"""Posteriors that are kept, those that were asked for last."""
+
+
 class Background:
     """Draws posteriors one after another in one process, started when the first is asked for.
 
@@ -60,16 +65,20 @@ class Background:
         self._found: dict[Setup, Draws | str] = {}
         self._busy = False
         self._pipe: Connection | None = None
+        self._starting = Lock()
+        self._process: SpawnProcess | None = None
+        self._closed = False
 
     def get(self, setup: Setup) -> Draws | None:
         """The draws for these data, if they have been drawn."""
-        found = self._found.get(setup.of_data())
+        with self._lock:
+            found = self._kept(setup.of_data())
         return found if isinstance(found, Draws) else None
 
     def ask(self, setup: Setup) -> str:
         """Have them drawn, unless the process is at work for others."""
         with self._lock:
-            found = self._found.get(setup.of_data())
+            found = self._kept(setup.of_data())
             if isinstance(found, Draws):
                 return "done"
             if found is not None:
@@ -80,13 +89,32 @@ class Background:
                 Thread(target=self._fetch, args=(setup.of_data(),), daemon=True).start()
             return "running"
 
+    def close(self) -> None:
+        """End the process, at work or not, once it has all that it needs to start: without that
+        it would print a traceback."""
+        with self._starting:
+            self._closed = True
+            if self._process is not None:
+                self._process.terminate()
+                self._process.join()
+
+    def _start(self) -> Connection:
+        """Start the process; the pipe to it."""
+        spawn = get_context("spawn")
+        ours, theirs = spawn.Pipe()
+        with theirs, self._starting:  # closed here, the end of the process is the end of the pipe
+            if self._closed:
+                raise RuntimeError("the page is closed")
+            process = spawn.Process(target=_work, args=(theirs,), daemon=True)
+            with without_ctrl_c():  # it is for the page, which ends the process, too
+                process.start()
+            self._process = process
+        return ours
+
     def _fetch(self, setup: Setup) -> None:
         try:
             if self._pipe is None:
-                self._pipe, theirs = get_context("spawn").Pipe()
-                with without_ctrl_c():  # it is for the page, which ends the process, too
-                    get_context("spawn").Process(target=_work, args=(theirs,), daemon=True).start()
-                theirs.close()  # so that the end of the process is the end of the pipe
+                self._pipe = self._start()
             self._pipe.send(setup)
             found: Draws | str = self._pipe.recv()
         except Exception as error:  # whatever it is, the page is not to wait for ever
@@ -96,7 +124,16 @@ class Background:
             found = f"the process that draws has ended ({type(error).__name__}); try again"
         with self._lock:
             self._found[setup] = found
+            while len(self._found) > KEPT:
+                del self._found[next(iter(self._found))]
             self._busy = False
+
+    def _kept(self, setup: Setup) -> Draws | str | None:
+        """What was found, which is now the last to be forgotten."""
+        found = self._found.pop(setup, None)
+        if found is not None:
+            self._found[setup] = found
+        return found
 
 
 def _work(pipe: Connection) -> None:

@@ -211,7 +211,7 @@ QUESTIONS = (
         "singular covariance (a correlation of ±1, or a spread of 0). With 200 tasks they have "
         "{many_low:.2f} to {many_high:.2f}. The posterior shows as much from one data set: its "
         "ellipses differ widely with five tasks and hardly with 200, and its interval of the "
-        "correlation stands in the table.",
+        "correlation stands below the picture.",
     ),
 )
 """In the order of a class."""

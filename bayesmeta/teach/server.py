@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from bayesmeta.checks import InputError, real, whole
+from bayesmeta.checks import InputError, is_covariance, one_of, real, whole
 from bayesmeta.runner.cell import one_line
 from bayesmeta.simulation.summaries import Interval
 from bayesmeta.teach import figures
@@ -25,7 +25,7 @@ from bayesmeta.teach.figures import LABELS, PAGES, on_page, to_svg
 from bayesmeta.teach.posterior import Background, Draws
 from bayesmeta.teach.questions import QUESTIONS
 from bayesmeta.teach.setup import CONTROLS, SAME_DATA, Setup, shown
-from bayesmeta.teach.world import NEXT, PRIORS, cloud, compare, next_regret, one_task, rows
+from bayesmeta.teach.world import METHODS, NEXT, PRIORS, cloud, compare, next_regret, one_task, rows
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
@@ -35,6 +35,7 @@ POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 """What a browser lets the page do: nothing that is not in it, and in no frame of another page."""
+VIEWS = ("cloud", "task", "regret")
 Query = Mapping[str, str]
 
 
@@ -57,7 +58,7 @@ def cloud_view(setup: Setup, width: float, draws: Draws | None) -> dict[str, Any
         centre = draws.predicted().mean, draws.covs.mean(axis=0)
         table["posterior"] = compare(*centre, found.family.prior)
     beyond = figures.outside(found, figure.axes[0])
-    none = [LABELS[name] for name, one in table.items() if math.isnan(one.correlation)]
+    none = [LABELS[name] for name in METHODS if not is_covariance(found.fit(name).prior.cov)]
     said = [f"A task explored {found.steps.mean():.1f} steps on average."]
     if beyond:
         said.append(f"{beyond} of {len(found.thetas)} least squares are outside the picture.")
@@ -84,7 +85,7 @@ def task_view(setup: Setup, width: float, query: Query) -> dict[str, Any]:
     note = f"After {step} of {setup.horizon} steps: regret {steps.regret[step]:.3f}."
     return {
         "svg": to_svg(figure),
-        "alt": "Belief about theta, actions on offer, and regret so far.",
+        "alt": "Belief about theta, actions on offer, and regret so far and to come.",
         "note": note,
     }
 
@@ -120,14 +121,18 @@ class Page:
         width = min(max(real("width", float(query.get("width", "700"))), 280.0), 1000.0) / 96
         draws = self.background.get(setup)
         with self._drawing, on_page(query.get("dark") == "1"):
-            match query.get("name"):
+            match one_of("name", query.get("name"), VIEWS):
                 case "cloud":
                     return cloud_view(setup, width, draws)
                 case "task":
                     return task_view(setup, width, query)
-                case "regret":
+                case _:
                     return regret_view(setup, width, draws)
-        raise InputError("name must be cloud, task or regret")
+
+    def prepare(self) -> None:
+        """Compile and load what a move needs."""
+        for name in VIEWS:
+            self.view({"name": name})
 
     def posterior(self, query: Query) -> dict[str, Any]:
         """Whether the posterior of these data is drawn; it is begun if not."""
@@ -206,6 +211,11 @@ class Server(ThreadingHTTPServer):
     def address(self) -> str:
         """Where a browser finds it."""
         return f"http://{HOST}:{self.server_port}/"
+
+    def server_close(self) -> None:
+        """Free the port, and end the process that draws."""
+        super().server_close()
+        self.page.background.close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Nothing where a browser has closed its connection, as it does with every page it leaves;

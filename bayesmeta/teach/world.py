@@ -17,7 +17,7 @@ from bayesmeta.agents.player import Player
 from bayesmeta.agents.policies import thompson
 from bayesmeta.agents.roster import ROSTER
 from bayesmeta.agents.told import Told
-from bayesmeta.checks import Array, one_of
+from bayesmeta.checks import Array, is_covariance, one_of
 from bayesmeta.environment import TaskFamily
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.estimators.fit import fit_prior
@@ -87,7 +87,8 @@ def cloud(setup: Setup) -> Cloud:
 
 class Row(NamedTuple):
     """An estimate beside the truth: errors of mean and covariance (Euclidean and operator norm),
-    its correlation (NaN where it is no covariance), and its smallest eigenvalue."""
+    its correlation (NaN where it is no covariance or has a variance of 0), and its smallest
+    eigenvalue."""
 
     mean_error: float
     cov_error: float
@@ -98,7 +99,7 @@ class Row(NamedTuple):
 def compare(mean: Array, cov: Array, truth: GaussianPrior) -> Row:
     """One estimate's row."""
     lowest = float(np.linalg.eigvalsh(cov)[0])
-    valid = lowest >= -1e-9 and cov[0, 0] > 0 and cov[1, 1] > 0
+    valid = is_covariance(cov) and cov[0, 0] > 0 and cov[1, 1] > 0
     return Row(
         float(np.linalg.norm(mean - truth.mean)),
         float(np.abs(np.linalg.eigvalsh(cov - truth.cov)).max()),
@@ -138,7 +139,7 @@ def rows(setup: Setup) -> dict[str, Row]:
 
 def playable(prior: GaussianPrior, family: TaskFamily) -> GaussianPrior:
     """A prior that can be played with: eigenvalues below 0 are raised, as in Section 6."""
-    if np.linalg.eigvalsh(prior.cov)[0] >= -1e-9:
+    if is_covariance(prior.cov):
         return GaussianPrior(prior.mean, prior.cov)
     cov = np.array(prior.cov)
     raise_eigenvalues(cov, family.told().prior_min)

@@ -33,6 +33,7 @@ html_theme_options = {"top_of_page_buttons": []}
 
 nb_execution_mode = "off"  # outputs are shown as stored; a test runs the notebooks
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # tables and formulas in what cells say
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
 suppress_warnings = ["myst.header", "mystnb.unknown_mime_type"]

@@ -23,6 +23,8 @@ from bayesmeta.claims.run import recorded
 
 SHOWN = 3
 """Places of code, and tests, of an item at most."""
+UNRECORDED = "not recorded"
+"""In place of the verdict on a claim that is newer than the record."""
 SECTIONS = (
     ("equation", "Equations"),
     ("theorem", "Theorems"),
@@ -146,10 +148,11 @@ def _row(
 ) -> str:
     own = claims_of(item, claims)
     words = {"equation": f"({item.number})"}.get(item.kind, f"{item.kind} {item.number}".strip())
-    known = [f"`{name}`: {verdicts[name]}" for name in own if claims[name].group.value == "printed"]
-    more = [name for name in own if claims[name].group.value != "printed"]
+    said = {name: f"`{name}`: {verdicts.get(name, UNRECORDED)}" for name in own}
+    known = [said[name] for name in own if claims[name].group.value == "printed"]
+    more = [said[name] for name in own if claims[name].group.value != "printed"]
     if more:
-        known.append("also " + ", ".join(f"`{name}`: {verdicts[name]}" for name in more))
+        known.append(f"also {', '.join(more)}")
     tested = list(_said(tests.get(item.key, [])))
     if own and not tested:
         tested = ["`tests/claims/test_claims.py`"]
@@ -178,5 +181,6 @@ def _all(claims: dict[str, Claim], verdicts: dict[str, str]) -> str:
         check = getattr(one.check, "func", one.check)
         home = f"`{check.__module__.replace('.', '/')}.py` `{check.__name__}`"
         where = one.where.replace("|", r"\|").replace("_*", r"\_\*").replace("E_", r"E\_")
-        rows.append(f"| `{name}` | {where} | {verdicts[name]} | {one.proof} | {home} |")
+        verdict = verdicts.get(name, UNRECORDED)
+        rows.append(f"| `{name}` | {where} | {verdict} | {one.proof} | {home} |")
     return "\n".join(rows)

@@ -22,8 +22,8 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "reference-priors": (
         "Priors and estimates",
         (
-            "GaussianPrior", "TaskStatistics", "fit_prior", "task_posteriors", "PriorEstimate",
-            "Status",
+            "GaussianPrior", "TaskStatistics", "fit_prior", "task_posteriors", "with_metadata",
+            "MetadataModel", "PriorEstimate", "Status",
         ),
     ),
     "reference-posterior": (

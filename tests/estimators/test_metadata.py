@@ -11,7 +11,7 @@ from scipy import optimize
 
 import bayesmeta as bm
 from bayesmeta.checks import Array, InputError
-from bayesmeta.estimators.metadata import Coordinates
+from bayesmeta.estimators.designs import Coordinates
 
 GAMMA = np.array([1.0, -0.5, 2.0, 0.7])
 """Of an intercept for each of two features, and of two covariates."""

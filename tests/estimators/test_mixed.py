@@ -314,7 +314,7 @@ def test_what_differs_and_weights_go_along() -> None:
     units = FeatureUnits(3, np.arange(stats.dim))
     for other in (stats.centred()[0], units.inside(stats)):
         assert other.varying == stats.varying and other.log_weights is stats.log_weights
-    some = stats.every(2)
+    some = stats.chosen(slice(None, None, 2))
     assert some.varying == stats.varying and some.log_weights is not None
     np.testing.assert_array_equal(some.log_weights, stats.log_weights[::2])
     plain = TaskStatistics(

@@ -13,7 +13,7 @@ from bayesmeta.agents import learners
 from bayesmeta.estimators.likelihood import evaluate, in_threads, pack
 from bayesmeta.estimators.maximum import Options, maximise
 from bayesmeta.estimators.search import LIMIT, Search
-from bayesmeta.estimators.starts import Climbs
+from bayesmeta.estimators.starts import Climbs, some_of
 from bayesmeta.kernels import ascend
 from bayesmeta.kernels.estep import estep
 from bayesmeta.kernels.layout import EachTask, Parameters
@@ -236,3 +236,49 @@ def test_tasks_far_from_a_common_origin(tasks: int) -> None:
     assert found.noise_sd == pytest.approx(0.1, rel=0.2)
     usual = maximise(stats, None, True, Options(thorough=False))
     assert usual.value < other.value - 1
+
+
+def test_a_covariance_of_almost_one_direction_is_one() -> None:
+    """Rounding of the largest deviation, which is a billion times the others here, does not make an
+    eigenvalue negative in their units: four people's answers, of whom few are alike in a trait."""
+    signed = [[-1, 3, -2, 2, 0], [-1, 3, -2, 1, 1], [4, 3, 1, 0, 0], [4, 3, 1, 0, 0]]
+    asked = [[1, 3, 2, 2, 0], [1, 3, 2, 1, 1], [4, 3, 1, 0, 0], [4, 3, 1, 0, 0]]
+    moment = [
+        [24, -2, 14, -4, 4, 0],
+        [31, -3, 16, -7, 2, 3],
+        [40, 22, 14, 4, 0, 0],
+        [39, 21, 13, 5, 0, 0],
+    ]
+    gram = np.zeros((4, 6, 6))
+    gram[:, 0, 0] = 8
+    gram[:, 0, 1:] = gram[:, 1:, 0] = signed
+    gram[:, range(1, 6), range(1, 6)] = asked
+    found = bm.fit_prior(bm.TaskStatistics(gram=gram, moment=moment), 2.2419, "reml")
+    sd = np.sqrt(np.diag(found.prior.cov))
+    assert sd.min() < 1e-6 * sd.max()
+    used = sd > 0
+    scaled = found.prior.cov[np.ix_(used, used)] / np.outer(sd[used], sd[used])
+    assert np.linalg.eigvalsh(scaled)[0] > -1e-13
+
+
+def test_where_to_begin_does_not_depend_on_the_order_of_tasks() -> None:
+    """Of 1,600 tasks every fourth is without noise: these are not taken for what all are like."""
+    rng = np.random.default_rng(3)
+    noise = np.where(np.arange(1600) % 4 == 0, 1e-4, 1.0)
+    features = rng.standard_normal((1600, 8, 2))
+    theta = rng.standard_normal((1600, 2))
+    rewards = np.einsum("nti,ni->nt", features, theta)
+    rewards += noise[:, None] * rng.standard_normal(rewards.shape)
+    made = TaskStatistics(
+        np.einsum("nti,ntj->nij", features, features),
+        np.einsum("nti,nt->ni", features, rewards),
+        np.full(1600, 8),
+        (rewards**2).sum(axis=1),
+    )
+    found = bm.fit_prior(made)
+    assert found.status is bm.Status.OK
+    some = some_of(made)
+    assert 400 <= len(some) < 800
+    moments = {tuple(one) for one in made.moment[::4]}
+    quiet = sum(tuple(one) in moments for one in some.moment) / len(some)
+    assert 0.2 < quiet < 0.3

@@ -70,6 +70,55 @@ def test_the_page_keeps_the_rules(report: Any, records: dict[str, xr.Dataset]) -
     )
 
 
+def test_kinds_of_intervals_are_told_apart(report: Any, records: dict[str, xr.Dataset]) -> None:
+    """REML's, of the correlation, at the tasks and dimension of the table: nothing else is read."""
+    there = records["lab-intervals"].copy(deep=True)
+    there["coverage"] = 0 * there.coverage
+    shares = {"wald": 0.9, "profile": 0.93, "bootstrap": 0.96}
+    for kind, value in shares.items():
+        at = {"estimator": f"reml, {kind}", "kind": "corr", "dim": report.DIM, "tasks": report.FEW}
+        there.coverage.loc[at] = value
+    found = report.kinds_of(there)
+    assert {kind: one.mean for kind, one in found.items()} == pytest.approx(
+        {kind: 100 * value for kind, value in shares.items()}
+    )
+    assert all(
+        one.high - one.mean == pytest.approx(100 * report.CHANCE * 0.01) for one in found.values()
+    )
+
+
+def test_every_prior_over_correlations_has_its_row(
+    report: Any, records: dict[str, xr.Dataset]
+) -> None:
+    """Dimensions one after the other, tasks within them, central intervals only; the page shows
+    them in that order."""
+    there = records["lab-priors"].copy(deep=True)
+    settings = [(dim, tasks) for dim in (report.DIM, report.WIDE) for tasks in report.TRIED_AT]
+    names = [str(name) for name in there.estimator.values]
+    there["coverage"] = 0 * there.coverage
+    wanted = {
+        name: [0.01 * (10 * i + k) for k in range(len(settings))] for i, name in enumerate(names)
+    }
+    for name, shares in wanted.items():
+        for (dim, tasks), value in zip(settings, shares, strict=True):
+            there.coverage.loc[{"estimator": name, "dim": dim, "tasks": tasks, "kind": "corr"}] = (
+                value
+            )
+    both = xr.concat(
+        [
+            there.assign_coords(estimator=[f"{one}, {kind}" for one in names])
+            for kind in ("hdi", "central")
+        ],
+        "estimator",
+    )
+    both.coverage.loc[{"estimator": [f"{one}, hdi" for one in names]}] = 0.5
+    for record in (there, both):
+        found = dict(report.of_priors(record))
+        assert list(found) == names
+        for name, shares in wanted.items():
+            assert [one.mean for one in found[name]] == pytest.approx([100 * one for one in shares])
+
+
 def test_low_coverages_are_drawn_at_the_edge(report: Any, records: dict[str, xr.Dataset]) -> None:
     """And intervals of some replications only with an open marker."""
     from bayesmeta.report.figures.comparison import LOWEST, figure_rows

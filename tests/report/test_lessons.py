@@ -55,6 +55,20 @@ def test_curves_are_means_with_their_intervals(logs: str) -> None:
     assert not alone.get_supxlabel() and not alone.axes[0].collections
 
 
+@pytest.mark.parametrize("height", [0.2, 30.0])
+def test_a_level_beyond_all_lines_is_seen(height: float) -> None:
+    """The axes reach up to it, and its words stand in the figure."""
+    level = (height, "so high")
+    figure = lessons.figure_curves([1.0, 2.0], {"KTS": [1.0, 3.0]}, "x", "y", level=level)
+    (axes,) = figure.axes
+    low, high = axes.get_ylim()
+    assert low <= min(height, 1.0) and max(height, 3.0) <= high
+    figure.draw_without_rendering()
+    (words,) = [text for text in axes.texts if text.get_text() == "so high"]
+    box, whole = words.get_window_extent(), figure.bbox
+    assert whole.y0 <= box.y0 and box.y1 <= whole.y1
+
+
 def test_agents_drawn_together_look_different() -> None:
     """All rivals have a look of their own, and names of one sum do not share one."""
     rivals = ["KTS", "MetaTS", "AdaTS", "MetaMean", "MarginalTS"]

@@ -7,7 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from bayesmeta.report.numbers import csv_text, exact_share, ratio_of_errors, ratio_of_means
+from bayesmeta.report.numbers import (
+    csv_text,
+    exact_share,
+    ratio_of_errors,
+    ratio_of_means,
+    scientific,
+)
 from bayesmeta.simulation.summaries import interval
 
 
@@ -38,3 +44,14 @@ def test_csv_files() -> None:
     """Commas are quoted, numbers have six digits, what is missing is empty."""
     text = csv_text(["of", "value", "n"], [["widened, c_w", 1 / 3, 7], ["none", math.nan, None]])
     assert text == 'of,value,n\n"widened, c_w",0.333333,7\nnone,,\n'
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        *((0, "0"), (1.0, "1"), (999_999, "999,999"), (1e6, "1·10⁶"), (1.16e23, "1.2·10²³")),
+        *((0.0163, "1.6·10⁻²"), (3.76e-13, "3.8·10⁻¹³")),
+    ],
+)
+def test_powers_of_ten(value: float, text: str) -> None:
+    assert scientific(value) == text

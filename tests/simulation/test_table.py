@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 import bayesmeta as bm
 from bayesmeta.agents import ROSTER, each_action_once
-from bayesmeta.checks import InputError
+from bayesmeta.checks import Array, InputError
 from bayesmeta.data.shipped import load_data
+from bayesmeta.runner.study import Study
 from bayesmeta.simulation import replay
 from bayesmeta.studies.replay import (
+    HORIZON,
     RANDOM,
     REVERSED,
+    ROWS,
     STUDIES,
     TRAITS,
+    VERBAL,
+    WORLDS,
     answers,
     by_means,
     fitted,
 )
 
+if TYPE_CHECKING:
+    import xarray as xr
+
+PEOPLE = 12
+"""Of a data set, where a cell of its study is played."""
 RNG = np.random.default_rng
 PRIOR = bm.GaussianPrior([0.0, 1.0, 2.0], 0.3 * np.eye(3))
 ACTIONS = RNG(0).standard_normal((6, 3))
@@ -118,8 +129,40 @@ def test_answers_about_oneself() -> None:
     assert found.usable and (np.diag(found.prior.cov)[1:] > 0.1).all()
 
 
-def test_a_cell_of_every_replay() -> None:
-    """Each study says its data, and plays them: every row earns what some items of a table earn."""
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_a_cell_of_every_replay(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few people of each data set and its twin: every row earns of everybody no less than the
+    worst items of the table, and no more than the best; who knows the prior more than chance."""
+    settings = next(one for one in study.cells.values() if one["noise"] == 0.5)
+    data = settings.get("data", VERBAL)
+    (rewards, features), prior = answers(data), fitted(data)  # of all people
+    played = []
+
+    def seen(table: Array, *args: Any, **kwargs: Any) -> xr.Dataset:
+        played.append(table)
+        return replay(table, *args, **kwargs)
+
+    module = "bayesmeta.studies.replay"
+    monkeypatch.setattr(f"{module}.answers", lambda data: (rewards[:PEOPLE], features))
+    monkeypatch.setattr(f"{module}.fitted", lambda data: prior)
+    monkeypatch.setattr(f"{module}.replay", seen)
+    found = study.function(settings, 5)
+    (table,) = played
+    assert np.array_equal(table, rewards[:PEOPLE]) == (settings["world"] == WORLDS[0])
+    ordered = np.sort(table, axis=1)
+    lowest, highest = ordered[:, :HORIZON].sum(axis=1), ordered[:, -HORIZON:].sum(axis=1)
+    np.testing.assert_allclose(found.best, highest)
+    each = found.reward.dropna("agent")
+    assert each.agent.values.tolist() == [row.name for row in ROWS]
+    for earned in (*each.values, found.means.values):
+        assert (earned > lowest - 1e-9).all() and (earned < highest + 1e-9).all()
+        assert lowest.mean() < earned.mean() < highest.mean()
+    assert each.mean("person").sel(agent="KGreedy") > each.mean("person").sel(agent="Random")
+
+
+def test_every_replay_says_its_data() -> None:
+    """Cells of each study, and that the settings of VerbAgg, which were recorded first, name no
+    data."""
     of = {study.name: study for study in STUDIES}
     assert {name: len(study.cells) for name, study in of.items()} == {
         "replay": 12,

@@ -11,7 +11,7 @@ import xarray as xr
 import bayesmeta as bm
 from bayesmeta.agents.rivals import RIVALS
 from bayesmeta.report.page import faults
-from bayesmeta.report.rivals import learned, repeated
+from bayesmeta.report.rivals import Grown, learned, repeated
 from bayesmeta.simulation.simulator import find_rows, record_run, simulate_run
 from bayesmeta.streams import cell_seed
 from bayesmeta.studies.growing import DIMS, arms_scaled, linear_scaled, read_at, rows_of
@@ -93,6 +93,16 @@ def test_every_published_setting_is_of_rows_that_it_can_be_played_with() -> None
             find_rows(here.family(0), here.rows, here.tasks)
 
 
+def test_actions_of_the_linear_setting_lie_on_the_sphere() -> None:
+    """5 d of them, the same all task long, with the second moment they claim."""
+    law = settings()["sphere, d = 4, sigma_q = 0.5"].family(0).actions
+    rng = np.random.default_rng(4)
+    assert law.draw(rng, 200).shape == (1, 4, 20)
+    points = law.points(rng, 40_000)  # type: ignore[attr-defined]
+    assert np.allclose(np.linalg.norm(points, axis=1), 1.0)
+    assert np.allclose(points.T @ points / len(points), law.second_moment(), atol=0.01)
+
+
 def test_told_covariances_are_multiples() -> None:
     """Of Sigma_*, or of lambda_max I, by name."""
     setting = told_family().setting(10)
@@ -114,6 +124,27 @@ HERE = ROOT / "analyses" / "rivals"
 @pytest.fixture(scope="module")
 def report() -> ModuleType:
     return load(HERE / "report.py")
+
+
+def test_printed_exponents_stay_in_their_family(report: ModuleType) -> None:
+    """Of one axis; rows without a printed bound are left out, and 0 is one."""
+
+    def row(family: str, grows: str, name: str, bound: float | None) -> Grown:
+        return Grown(family, grows, name, [1, 2], None, None, None, [], bound)
+
+    rows = [
+        row("linear", "N", "A", 0.5),
+        row("arms", "N", "A", 0.0),
+        row("arms", "T", "A", 1.0),
+        row("arms", "N", "B", None),
+        row("arms", "N", "C", 0.5),
+    ]
+    assert report.printed_bounds(rows, "N") == {
+        "A": {"linear": 0.5, "arms": 0.0},
+        "C": {"arms": 0.5},
+    }
+    assert report.printed_bounds(rows, "T") == {"A": {"arms": 1.0}}
+    assert report.printed_bounds(rows, "d") == {}
 
 
 @pytest.fixture(scope="module")

@@ -24,11 +24,9 @@ def main() -> None:
         page.goto(server.address)
         page.evaluate("document.getElementById('step').value = 5")
         page.get_by_role("button", name="Draw the posterior").click()
-        page.wait_for_function(
-            "document.getElementById('state').textContent === 'drawn'", timeout=0
-        )
+        page.locator("#state", has_text="drawn").wait_for(timeout=0)
         page.evaluate("moved()")
-        page.wait_for_function("document.body.dataset.waiting === '0'")
+        page.locator("body[data-waiting='0']").wait_for(timeout=0)
         shot = Image.open(BytesIO(page.screenshot()))
         browser.close()
         server.shutdown()

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -15,100 +12,10 @@ import pytest
 from bayesmeta.teach.questions import QUESTIONS
 from bayesmeta.teach.server import Server, number, plus_minus
 from bayesmeta.teach.setup import CONTROLS, Setup
-from bayesmeta.teach.world import METHODS, PRIORS, next_regret, one_task, rows
+from bayesmeta.teach.world import METHODS, next_regret, one_task, rows
+from tests.teach.browsing import WAIT, Slow, move, of_package, settled, shown, state, table
 
 pytestmark = pytest.mark.slow
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-NOT_TESTED = (
-    "; the page of bayesmeta explore was not tested in a browser (make browser installs it)"
-)
-WAIT = 300_000
-"""Milliseconds until a page that does not answer has failed; others may share the machine."""
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as one:
-        for name in ("cloud", "task", "regret"):  # kernels may have to be compiled
-            one.page.view({"name": name})
-        thread = Thread(target=one.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        yield one
-        one.shutdown()
-        thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium, headless, as the package playwright drives it."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip("no Chromium on the path" + NOT_TESTED)
-    api = pytest.importorskip("playwright.sync_api", reason="no playwright" + NOT_TESTED)
-    with api.sync_playwright() as driver:
-        try:
-            one = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        except api.Error as error:
-            pytest.skip(f"{found} does not start: {str(error).splitlines()[0]}{NOT_TESTED}")
-        yield one
-        one.close()
-
-
-@pytest.fixture
-def page(server: Server, browser: Any) -> Iterator[Any]:
-    """The page, opened; whatever it says in the console or asks of another machine is a failure."""
-    one = browser.new_page(viewport={"width": 1200, "height": 900})
-    said: list[str] = []
-    expected: list[str] = []
-    one.console_may_say = expected.append
-    one.on("console", lambda message: said.append(message.text))
-    one.on("pageerror", lambda error: said.append(str(error)))
-    one.on("request", lambda asked: said.append(asked.url) if outside(asked.url, server) else None)
-    one.goto(server.address)
-    settled(one)
-    yield one
-    one.close()
-    assert [text for text in said if not any(some in text for some in expected)] == []
-
-
-def outside(url: str, server: Server) -> bool:
-    return not url.startswith((server.address, "data:"))
-
-
-def settled(page: Any) -> None:
-    """Until every view has been answered."""
-    page.wait_for_function("document.body.dataset.waiting === '0'", timeout=WAIT)
-
-
-def move(page: Any, name: str, stop: int) -> None:
-    """Move a slider as a hand does; the page hears an input event."""
-    page.evaluate(
-        "([name, stop]) => { const one = document.getElementById(name); one.value = stop; "
-        "one.dispatchEvent(new Event('input')); }",
-        [name, stop],
-    )
-    settled(page)
-
-
-def table(page: Any, view: str) -> list[list[str]]:
-    """The cells of a view's table, without its head."""
-    found: list[list[str]] = page.locator(f"#{view} tr").evaluate_all(
-        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
-    )
-    return found[1:]
-
-
-def of_package(setup: Setup) -> tuple[list[list[str]], list[list[str]]]:
-    """What the tables must hold, without their names."""
-    regret = next_regret(setup)
-    return (
-        [[*map(number, rows(setup)[method])] for method in METHODS],
-        [[plus_minus(regret[name].regret), plus_minus(regret[name].more)] for name in PRIORS],
-    )
-
-
-def shown(page: Any) -> tuple[list[list[str]], list[list[str]]]:
-    return tuple([line[1:] for line in table(page, view)] for view in ("cloud", "regret"))  # type: ignore[return-value]
 
 
 def test_numbers_are_the_packages_wherever_sliders_stand(page: Any) -> None:
@@ -153,9 +60,7 @@ def test_questions_set_the_sliders_and_have_answers(page: Any) -> None:
     settled(page)
     assert shown(page) == of_package(QUESTIONS[5].setup)
     one.locator("details summary").click()
-    page.wait_for_function(
-        "text => document.body.innerText.includes(text)", arg="No: ", timeout=WAIT
-    )
+    answer.filter(has_text="No: ").wait_for(timeout=WAIT)
     assert answer.inner_text() == QUESTIONS[5].answered()
 
 
@@ -166,6 +71,8 @@ def test_a_phone_sees_everything(page: Any) -> None:
     page.reload()
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for box in page.locator(".wide:has(table)").all():
+        assert box.evaluate("one => one.scrollWidth <= one.clientWidth")  # no table is scrolled
     for svg in page.locator(".figure svg").all():
         assert 300 <= svg.bounding_box()["width"] <= 360
     assert page.locator("#controls").bounding_box()["height"] <= 0.42 * 740 + 1
@@ -180,48 +87,13 @@ def test_a_phone_sees_everything(page: Any) -> None:
         assert box["width"] >= 120 and box["height"] >= 24
 
 
-class Slow:
-    """In place of the process that draws posteriors: at work until it is told to be done."""
-
-    def __init__(self) -> None:
-        self.asked: list[Setup] = []
-        self.done = False
-
-    def ask(self, setup: Setup) -> str:
-        self.asked.append(setup)
-        return "done" if self.done else "running"
-
-    def get(self, setup: Setup) -> None:
-        return None
-
-
-@pytest.fixture
-def slow(server: Server, monkeypatch: pytest.MonkeyPatch) -> Slow:
-    one = Slow()
-    monkeypatch.setattr(server.page, "background", one)
-    return one
-
-
-def state(page: Any, text: str) -> None:
-    """Wait until the page says so of the posterior."""
-    page.wait_for_function(
-        "text => document.getElementById('state').textContent.startsWith(text)",
-        arg=text,
-        timeout=WAIT,
-    )
-
-
 def test_a_window_of_another_size_still_waits_for_the_posterior(page: Any, slow: Slow) -> None:
     """So does a move that leaves the data as they are; one that does not ends the waiting."""
     page.get_by_role("button", name="Draw the posterior").click()
     state(page, "drawing")
     before = page.locator("#cloud svg").get_attribute("width")
     page.set_viewport_size({"width": 900, "height": 700})
-    page.wait_for_function(
-        "before => document.querySelector('#cloud svg').getAttribute('width') !== before",
-        arg=before,
-        timeout=WAIT,
-    )
+    page.locator(f"#cloud svg:not([width='{before}'])").wait_for(timeout=WAIT)
     settled(page)
     move(page, "widening", 0)
     slow.done = True
@@ -245,11 +117,8 @@ def test_by_keyboard_and_ear(page: Any) -> None:
     slider.press("ArrowLeft")
     settled(page)
     assert slider.get_attribute("aria-valuetext") == "20"
-    page.wait_for_function(
-        "text => document.getElementById('heard').textContent.includes(text)",
-        arg=f"REML: error of μ {number(rows(Setup(tasks=20))['reml'].mean_error)}, error of Σ",
-        timeout=WAIT,
-    )
+    said = f"REML: error of μ {number(rows(Setup(tasks=20))['reml'].mean_error)}, error of Σ"
+    page.locator("#heard", has_text=said).wait_for(state="attached", timeout=WAIT)
     assert page.locator("#heard").get_attribute("role") == "status"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "explore"
@@ -264,9 +133,10 @@ def test_by_keyboard_and_ear(page: Any) -> None:
 
 
 def colours(page: Any) -> tuple[str, set[str]]:
-    """Of the page, and of the words of its pictures."""
+    """Of the page, and of the words of its pictures; marks are single letters to it."""
     fills = page.locator(".figure svg text").evaluate_all(
-        "all => all.map(one => getComputedStyle(one).fill)"
+        "all => all.filter(one => one.textContent.length > 1).map("
+        "one => getComputedStyle(one).fill)"
     )
     return page.evaluate("getComputedStyle(document.body).backgroundColor"), set(fills)
 
@@ -278,8 +148,8 @@ def test_a_dark_page(page: Any) -> None:
     settled(page)
     light = colours(page)
     assert light[0] == "rgb(255, 255, 255)"
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_function("document.body.dataset.waiting !== '0'", timeout=WAIT)
+    with page.expect_request(lambda one: "dark=1" in one.url, timeout=WAIT):
+        page.emulate_media(color_scheme="dark")
     settled(page)
     dark = colours(page)
     assert sum(map(int, re.findall(r"\d+", dark[0]))) < 120
@@ -288,70 +158,26 @@ def test_a_dark_page(page: Any) -> None:
     assert shown(page) == of_package(Setup())
 
 
-def test_a_bookmark_opened_where_the_page_is_open(page: Any, server: Server) -> None:
-    """The sliders move; what is no number is passed over."""
-    page.evaluate("location.hash = 'tasks=20&noise_sd=none&seed=2'")
-    page.wait_for_function(
-        "document.getElementById('python').textContent.includes('seed=2')", timeout=WAIT
-    )
+def test_a_bookmark_opened_where_the_page_is_open(page: Any) -> None:
+    """The sliders move, those that it does not name to where they stood; what is no number is
+    passed over."""
+    move(page, "correlation", 1)
+    page.evaluate("location.hash = 'tasks=20&noise_sd=none&horizon=&seed=2'")
+    page.locator("#python", has_text="Setup(tasks=20, seed=2)").wait_for(timeout=WAIT)
     settled(page)
     assert shown(page) == of_package(Setup(tasks=20, seed=2))
-
-
-def test_what_goes_wrong_is_said_and_taken_back(
-    page: Any, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By the view that it concerns, whatever the others answer; a move later all is well."""
-    view = server.page.view
-
-    def broken(query: Any) -> dict[str, Any]:
-        if query["name"] == "cloud":
-            raise ValueError("out of order")
-        return view(query)
-
-    monkeypatch.setattr(server.page, "view", broken)
-    with page.expect_response(lambda answer: answer.status == 400):
-        move(page, "tasks", 2)
-    settled(page)
-    assert page.get_by_role("alert").inner_text() == "out of order"
-    monkeypatch.undo()
-    move(page, "tasks", 1)
-    assert page.get_by_role("alert").inner_text() == ""
-    assert shown(page) == of_package(Setup(tasks=10))
-    page.console_may_say("400 (Bad Request)")
-
-
-def test_another_page_gets_nothing(server: Server, browser: Any, slow: Slow) -> None:
-    """A page of another origin in the same browser has this one asked, in vain; nor can it show it
-    in a frame."""
-    other = browser.new_page()
-    other.goto("about:blank")
-    answered: list[int] = []
-    other.on("response", lambda answer: answered.append(answer.status))
-    other.evaluate(
-        "url => fetch(url, {mode: 'no-cors'}).then(() => true)", server.address + "posterior"
-    )
-    other.evaluate(
-        "url => new Promise(done => { const one = document.createElement('iframe');"
-        " one.onload = done; one.src = url; document.body.append(one); })",
-        server.address,
-    )
-    assert answered == [403, 403] and slow.asked == []
-    other.close()
 
 
 def test_the_page_answers_while_the_posterior_is_drawn(page: Any, server: Server) -> None:
     """A move during the drawing is answered before it is done; then draws are in table and
     picture, and gone with other data."""
     page.get_by_role("button", name="Draw the posterior").click()
-    page.wait_for_function(
-        "document.getElementById('state').textContent.startsWith('drawing')", timeout=WAIT
-    )
+    state(page, "drawing")
     move(page, "widening", 0)
     assert server.page.background.get(Setup()) is None  # still at work
     assert shown(page) == of_package(Setup(widening=0.0))
     page.get_by_role("button", name="Draw the posterior").click()
-    page.wait_for_function("document.getElementById('state').textContent === 'drawn'", timeout=WAIT)
+    state(page, "drawn")
     settled(page)
     draws = server.page.background.get(Setup())
     assert draws is not None and draws.trusted

@@ -11,11 +11,12 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
+from contextlib import closing
+from http.client import HTTPConnection, HTTPResponse
+from multiprocessing import active_children
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier
 from typing import Any
 
 import matplotlib as mpl
@@ -26,32 +27,27 @@ import pytest
 from bayesmeta.cli import main
 from bayesmeta.teach import figures
 from bayesmeta.teach.figures import PAGES
+from bayesmeta.teach.posterior import Background, Draws
 from bayesmeta.teach.questions import QUESTIONS, Question
-from bayesmeta.teach.server import Page, Server, html, number
+from bayesmeta.teach.server import HOST, POLICY, Page, Server, html, number
 from bayesmeta.teach.setup import CONTROLS, Setup
 from bayesmeta.teach.world import rows
 from tests.helpers import hear_ctrl_c, in_session, wait_until
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server() as one:
-        thread = Thread(target=one.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        yield one
-        one.shutdown()
-        thread.join()
-
-
 def get(server: Server, path: str, **headers: str) -> tuple[int, str]:
     """Ask, with headers whose names have _ in place of -."""
-    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=60)
-    named = {name.replace("_", "-"): text for name, text in headers.items()}
-    connection.request("GET", path, headers=named)
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    connection.close()
+    answer, text = asked(server, path, **headers)
     return answer.status, text
+
+
+def asked(server: Server, path: str, **headers: str) -> tuple[HTTPResponse, str]:
+    """The same, with all of the answer."""
+    with closing(HTTPConnection(HOST, server.server_port, timeout=60)) as connection:
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        connection.request("GET", path, headers=named)
+        answer = connection.getresponse()
+        return answer, answer.read().decode()
 
 
 def test_the_page_is_complete() -> None:
@@ -81,7 +77,8 @@ def test_views(server: Server, name: str) -> None:
         ("/view?name=cloud&tasks=1000000", 400, "tasks must be from 5 to 500"),
         ("/view?name=task&step=x", 400, "'x'"),
         ("/view?name=cloud&width=nan", 400, "width"),
-        ("/view?name=other", 400, "name must be cloud, task or regret"),
+        ("/view?name=other", 400, "unknown name 'other' (choose from cloud, task, regret)"),
+        ("/view", 400, "unknown name None"),
         ("/answer?question=7", 400, "question must be below 7"),
         ("/etc/passwd", 404, "not found"),
     ],
@@ -93,12 +90,26 @@ def test_what_is_wrong_is_said(server: Server, path: str, status: int, said: str
 
 def test_only_this_machine_is_served(server: Server) -> None:
     """Another name for this machine is refused: a page of the web could have one."""
-    assert server.server_address[0] == "127.0.0.1"
+    assert server.server_address[0] == HOST == "127.0.0.1"
     for host in ("localhost:1", "LOCALHOST", "127.0.0.1:9000"):  # as through a tunnel
         assert get(server, "/", Host=host)[0] == 200
     for host in ("evil.example", "evil.example:8501", "127.0.0.1.evil.example", "[::1]:1", ""):
         for path in ("/", "/view?name=cloud"):
             assert get(server, path, Host=host)[0] == 403
+
+
+@pytest.mark.parametrize("path", ["/", "/view?name=task", "/posterior?tasks=x", "/other"])
+def test_every_answer_has_the_policy(server: Server, path: str) -> None:
+    """What a browser lets the page do: nothing comes from elsewhere, no text is run as code."""
+    answer, _ = asked(server, path)
+    assert answer.headers["Content-Security-Policy"] == POLICY
+    rules = dict(rule.split(" ", 1) for rule in POLICY.split("; "))
+    assert rules["default-src"] == rules["frame-ancestors"] == "'none'"
+    assert rules["connect-src"] == "'self'" and rules["img-src"] == "data:"
+    assert rules["script-src"] == "'unsafe-inline'"  # and not 'unsafe-eval'
+    assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
 @pytest.mark.parametrize(
@@ -155,6 +166,49 @@ def test_answers_are_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with ThreadPoolExecutor(2) as two:
         found = [one.result() for one in [two.submit(ask), two.submit(ask)]]
     assert found == [{"text": "2"}] * 2 and len(begun) == 2
+
+
+class Drawn:
+    """In place of the pipe to the process that draws."""
+
+    def __init__(self) -> None:
+        self.asked: list[Setup] = []
+
+    def send(self, setup: Setup) -> None:
+        self.asked.append(setup)
+
+    def recv(self) -> Draws | str:
+        return Draws(np.zeros((1, 2)), np.eye(2)[None], True) if self.asked[-1].seed else "no"
+
+
+def test_posteriors_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those asked for last; what failed is said once, and then tried again."""
+
+    def drawn(seed: int) -> str:
+        while (state := background.ask(Setup(seed=seed))) == "running":
+            time.sleep(0.01)
+        return state
+
+    monkeypatch.setattr("bayesmeta.teach.posterior.KEPT", 2)
+    background, pipe = Background(), Drawn()
+    monkeypatch.setattr(background, "_pipe", pipe)
+    assert [drawn(seed) for seed in (1, 2, 1, 3)] == ["done"] * 4
+    assert [one.seed for one in pipe.asked] == [1, 2, 3]
+    assert background.get(Setup(seed=2)) is None
+    assert background.get(Setup(seed=1, widening=3.0)) is not None
+    assert [drawn(0), drawn(0)] == ["no", "no"] and background.get(Setup(seed=0)) is None
+    assert [one.seed for one in pipe.asked[3:]] == [0, 0]
+
+
+def test_no_process_is_left_when_the_server_is_closed() -> None:
+    """The one that draws ends with it, also when it is at work."""
+    before = {*active_children()}
+    with Server() as one:
+        assert one.page.posterior({}) == {"state": "running"}
+        assert wait_until(lambda: len({*active_children()} - before) == 1, 60)
+        (process,) = {*active_children()} - before
+        assert process.is_alive()
+    assert not process.is_alive() and process not in active_children()
 
 
 def test_what_is_not_foreseen_is_said(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +292,7 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
     monkeypatch.setattr("webbrowser.open", opened.append)
     assert main(["explore", "--port", "0"]) == 130
     (address,) = re.findall(r"http://127\.0\.0\.1:\d+/", capsys.readouterr().out)
-    assert opened == [address]
+    assert wait_until(lambda: opened == [address], 10)  # by a thread of its own
     assert main(["explore", "--port", "0", "--no-browser"]) == 130
     assert opened == [address]
 
@@ -267,8 +321,9 @@ def test_a_second_start(server: Server, capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_it_while_it_computes(kind: signal.Signals) -> None:
-    """An answer is computed and a posterior drawn: one line, code 130, and no process is left."""
+def test_ctrl_c_ends_it_while_it_computes(server: Server, kind: signal.Signals) -> None:
+    """An answer is computed and a posterior drawn: one line, code 130, and no process is left.
+    (``server`` has compiled what would be said to be compiled.)"""
     command = [sys.executable, "-m", "bayesmeta", "explore", "--port", "0", "--no-browser"]
     page = subprocess.Popen(
         command,
@@ -282,13 +337,14 @@ def test_ctrl_c_ends_it_while_it_computes(kind: signal.Signals) -> None:
         assert page.stdout is not None
         lines = iter(page.stdout.readline, "")
         address = next(filter(None, (re.search(r"http://\S+:(\d+)/", line) for line in lines)))
-        asking = [HTTPConnection("127.0.0.1", int(address[1])) for _ in range(2)]
-        for connection, path in zip(asking, ("/posterior", "/answer?question=2"), strict=True):
-            connection.request("GET", path)
-        assert b"running" in asking[0].getresponse().read()
-        assert wait_until(lambda: len(in_session(page.pid)) > 1, 60)  # the one that draws
-        os.killpg(page.pid, kind)
-        _, said = page.communicate(timeout=60)
+        port = int(address[1])
+        with closing(HTTPConnection(HOST, port)) as one, closing(HTTPConnection(HOST, port)) as two:
+            one.request("GET", "/posterior")
+            two.request("GET", "/answer?question=2")
+            assert b"running" in one.getresponse().read()
+            assert wait_until(lambda: len(in_session(page.pid)) > 1, 60)  # the one that draws
+            os.killpg(page.pid, kind)
+            _, said = page.communicate(timeout=60)
         assert page.returncode == 130 and said == "bayesmeta: interrupted\n"
         assert wait_until(lambda: not in_session(page.pid), 20), in_session(page.pid)
     finally:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bayesmeta as bm
-from bayesmeta.checks import InputError
+from bayesmeta.checks import InputError, is_covariance
 from bayesmeta.teach import figures
 from bayesmeta.teach.posterior import Draws
 from bayesmeta.teach.questions import QUESTIONS
@@ -20,8 +20,10 @@ from bayesmeta.teach.world import (
     PRIORS,
     Cloud,
     cloud,
+    compare,
     next_regret,
     one_task,
+    playable,
     prior_of,
     rows,
 )
@@ -115,14 +117,7 @@ def named(found: Cloud, width: float) -> set[str]:
 
 
 def test_pictures() -> None:
-    """Every estimate that is a covariance has its ellipse and its name, on a screen and a phone;
-    the ellipse holds 90%."""
-    line = figures.ellipse(np.array([1.0, 2.0]), np.array([[2.0, 0.5], [0.5, 1.0]]))
-    assert line is not None
-    gap = line - [1.0, 2.0]
-    square = np.einsum("ti,ij,tj->t", gap, np.linalg.inv([[2.0, 0.5], [0.5, 1.0]]), gap)
-    np.testing.assert_allclose(1 - np.exp(-square / 2), 0.9)  # chi-squared with 2 degrees
-    assert figures.ellipse(np.zeros(2), np.diag([1.0, -1.0])) is None
+    """Every estimate that is a covariance has its ellipse and its name, on a screen and a phone."""
     for width in (3.0, 8.0):
         assert named(cloud(Setup()), width) == {
             "truth",
@@ -137,6 +132,35 @@ def test_pictures() -> None:
         regret = figures.figure_regret(next_regret(Setup()), width)
         svg = figures.to_svg(regret)
         assert svg.startswith("<svg") and "no prior known" in svg
+
+
+def test_the_truth_is_drawn_as_the_ellipse_that_holds_90_per_cent() -> None:
+    """The heaviest line: all its points have the Mahalanobis distance of that probability."""
+    axes = figures.figure_cloud(cloud(Setup())).axes[0]
+    line = max(axes.lines, key=lambda one: one.get_linewidth()).get_xydata()
+    prior = Setup().family().prior
+    gap = line - prior.mean
+    square = np.einsum("ti,ij,tj->t", gap, np.linalg.inv(prior.cov), gap)
+    np.testing.assert_allclose(1 - np.exp(-square / 2), 0.9)  # chi-squared with 2 degrees
+
+
+def test_an_ellipse_around_the_whole_picture_has_a_name_at_its_edge() -> None:
+    """Draws may be far wider than all that decides the limits."""
+    wide = Draws(DRAWS.mus, np.tile(1e4 * np.eye(2), (60, 1, 1)), True)
+    axes = figures.figure_cloud(cloud(Setup()), wide).axes[0]
+    assert "posterior" in {text.get_text() for text in axes.texts}
+    assert axes.get_xlim()[1] < 50
+
+
+def test_a_spread_of_zero_has_an_ellipse_and_no_correlation() -> None:
+    """A line; only what has a negative eigenvalue has none, and is not played as it is."""
+    flat = np.diag([1.0, 0.0])
+    truth = Setup().family().prior
+    assert is_covariance(flat) and math.isnan(compare(truth.mean, flat, truth).correlation)
+    assert playable(bm.GaussianPrior(truth.mean, flat), Setup().family()).cov[1, 1] == 0.0
+    bad = bm.GaussianPrior.unusable(truth.mean, np.diag([1.0, -0.1]))
+    assert not is_covariance(bad.cov)
+    assert np.linalg.eigvalsh(playable(bad, Setup().family()).cov)[0] > 0
 
 
 @cache

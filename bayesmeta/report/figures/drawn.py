@@ -10,6 +10,7 @@ import numpy as np
 from bayesmeta.checks import Array
 from bayesmeta.fitted.tables import percent
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.report.figures.ellipse import reach
 from bayesmeta.report.figures.prior import plot_prior
 from bayesmeta.report.figures.style import (
     APART,
@@ -119,8 +120,8 @@ def figure_drawn_priors(
         named: dict[str, Source] = {}
         for name, (mean, cov) in closed.items():
             named[_NAMES.get(name, name)] = GaussianPrior.unusable(mean[pair], cov[part])
-            half = np.sqrt(-2 * np.log1p(-level) * np.diag(cov)[pair].clip(min=0.0))
-            room = max(room, float((np.abs(mean - truth.mean)[pair] + half).max()))
+            far = np.abs(mean - truth.mean)[pair] + reach(cov[part], level)
+            room = max(room, float(far.max()))
         named["posterior"] = _tree(means[:, pair], covs[:, pair, pair])
         every.append(named)
     own = GaussianPrior(truth.mean[pair], truth.cov[part])

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesmeta.checks import Array
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.report.figures.bands import level_line
 from bayesmeta.report.figures.prior import plot_prior
 from bayesmeta.report.figures.style import (
     BLUE,
@@ -91,17 +92,7 @@ def figure_lines(
         ends.append(End(float(x[far]), float(values[far]), look))
     panel.set(xscale="linear" if straight else "log", yscale="log")
     if level is not None:
-        panel.axhline(level[0], color=tone(INK), linewidth=1)
-        panel.annotate(
-            level[1],
-            (1, level[0]),
-            xycoords=("axes fraction", "data"),
-            xytext=(-4, 3),
-            textcoords="offset points",
-            ha="right",
-            fontsize=SMALL,
-            color=tone(INK),
-        )
+        level_line(panel, *level, decides=True)
     panel.minorticks_off()
     panel.set_xlabel(xlabel, fontsize=LABEL)
     panel.set_ylabel(ylabel, fontsize=LABEL)

@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesmeta.checks import Array
-from bayesmeta.report.figures.bands import band, log_ends
+from bayesmeta.report.figures.bands import band, ends, level_line, log_ends
 from bayesmeta.report.figures.lab import panels_of
 from bayesmeta.report.figures.style import (
-    FAINT,
     INK,
     LABEL,
     LINE,
     NOTE,
-    SMALL,
     End,
     clean,
     label_ends,
@@ -26,7 +24,6 @@ from bayesmeta.report.figures.style import (
     note_below,
     tone,
 )
-from bayesmeta.simulation.summaries import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,26 +70,26 @@ def figure_curves(
     with a log scale, "", "x" or "xy"; ``level`` is a height of reference, and its words."""
     places = np.asarray(x, dtype=float)
     figure, (panel,) = _panel() if axes is None else panels_of(axes, 1)
-    ends, banded = [], False
+    last, banded = [], False
     for name, look in looks_of_agents(list(curves)).items():
         rows = np.atleast_2d(np.asarray(curves[name], dtype=float))
         own = look._replace(label=(labels or {}).get(name, look.label))
         mean = rows.mean(axis=0)
         if len(rows) > 1:
             banded = True
-            band(panel, places, *(log_ends(rows) if "y" in logs else _ends(rows)), own)
+            band(panel, places, *(log_ends(rows) if "y" in logs else ends(rows)), own)
         panel.plot(places, mean, label=name, **own.options(marked=len(places) < 25))
-        last = int(np.argmax(places))
-        ends.append(End(float(places[last]), float(mean[last]), own))
+        far = int(np.argmax(places))
+        last.append(End(float(places[far]), float(mean[far]), own))
     panel.set(xscale="log" if "x" in logs else "linear", yscale="log" if "y" in logs else "linear")
-    if "y" not in logs:
+    if level is not None:
+        level_line(panel, *level)
+    if "y" not in logs and panel.dataLim.y0 >= 0:
         panel.set_ylim(bottom=0)
     clean(panel, title)
     panel.set_xlabel(xlabel, fontsize=LABEL)
     panel.set_ylabel(ylabel, fontsize=LABEL)
-    if level is not None:
-        _level(panel, *level)
-    label_ends(panel, ends)
+    label_ends(panel, last)
     if axes is None and banded:
         note_below(figure, "bands: 95% intervals of means over runs")
     return figure
@@ -102,24 +99,3 @@ def _panel() -> tuple[Figure, list[Axes]]:
     """A figure with one panel, wide enough for names at its right."""
     figure = new_figure(7.2, 3.5)
     return figure, [figure.subplots()]
-
-
-def _ends(rows: Array) -> tuple[Array, Array]:
-    """Of the interval of the mean over runs, by column."""
-    found = [interval(column) for column in rows.T]
-    return np.array([one.low for one in found]), np.array([one.high for one in found])
-
-
-def _level(panel: Axes, height: float, words: str) -> None:
-    """A line of reference with its words above it, at the right."""
-    panel.axhline(height, color=tone(FAINT), linewidth=1)
-    panel.annotate(
-        words,
-        (1, height),
-        xycoords=("axes fraction", "data"),
-        xytext=(-4, 3),
-        textcoords="offset points",
-        ha="right",
-        fontsize=SMALL,
-        color=tone(NOTE),
-    )

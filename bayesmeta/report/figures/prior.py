@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bayesmeta.checks import Array, InputError, whole
+from bayesmeta.checks import Array, InputError, is_covariance, whole
 from bayesmeta.environment import TaskFamily
 from bayesmeta.fitted.quantities import checked_level
 from bayesmeta.fitted.tables import percent
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.report.figures.ellipse import POINTS, ellipse, within
 from bayesmeta.report.figures.lab import panels_of
 from bayesmeta.report.figures.shown import (
     Shown,
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
 
     from bayesmeta.report.figures.shown import Source
 
-POINTS = 201
-"""Of a curve."""
 CROWD = 200
 """Circles beyond which they are faint, so that curves show."""
 NONE = "no covariance"
@@ -146,15 +145,10 @@ def _looks(every: Mapping[str, Shown]) -> dict[str, Look]:
     """Looks by name; the truth has that of text, and an estimate without ellipse says so."""
     found = looks_of([name for name in every if name != "truth"])
     for name, one in every.items():
-        if name in found and not _is_covariance(one.cov):
+        if name in found and not is_covariance(one.cov):
             found[name] = found[name]._replace(label=f"{found[name].label}: {NONE}")
     truth = {"truth": Look("truth", tone(INK), "-", ".")} if "truth" in every else {}
     return truth | found
-
-
-def _is_covariance(cov: Array) -> bool:
-    """Whether there is no negative eigenvalue but by rounding."""
-    return bool(np.linalg.eigvalsh(cov)[0] >= -1e-9 * np.abs(cov).max(initial=1e-300))
 
 
 def _panels(axes: Axes | Sequence[Axes] | None, d: int) -> tuple[Figure, list[Axes]]:
@@ -167,15 +161,6 @@ def _panels(axes: Axes | Sequence[Axes] | None, d: int) -> tuple[Figure, list[Ax
         for one in line[row + 1 :]:
             one.remove()
     return figure, [grid[i, j] for i in range(d - 1) for j in range(i + 1)]
-
-
-def _ellipse(mean: Array, cov: Array, level: float) -> Array:
-    """The curve, shape (2, points), that holds a share of N(mean, cov)."""
-    values, vectors = np.linalg.eigh(cov)
-    angle = np.linspace(0, 2 * np.pi, POINTS)
-    circle = np.sqrt(-2 * np.log1p(-level)) * np.stack([np.cos(angle), np.sin(angle)])
-    curve: Array = mean[:, None] + vectors * np.sqrt(np.maximum(values, 0.0)) @ circle
-    return curve
 
 
 def _ellipses(
@@ -191,11 +176,11 @@ def _ellipses(
         look, mean = looks[name], one.mean[at]
         if one.mus is not None and one.covs is not None:
             for mu, cov in zip(one.mus, one.covs, strict=True):
-                thin = _ellipse(mu[at], cov[part], level)
+                thin = ellipse(mu[at], cov[part], level)
                 axes.plot(*thin, color=look.color, linewidth=THIN, alpha=0.35, gid="draw")
         end = mean
         if not look.label.endswith(NONE):
-            curve = _ellipse(mean, one.cov[part], level)
+            curve = ellipse(mean, one.cov[part], level)
             if name == "truth":
                 axes.fill(*curve, facecolor=tone(BAND), edgecolor=look.color, zorder=0, label=name)
             else:
@@ -310,6 +295,5 @@ def _outside(panels: Sequence[Axes], points: Array) -> int:
     inside = np.ones(len(points), dtype=bool)
     pairs = [(j, i) for i in range(d) for j in range(i)]
     for panel, (j, i) in zip(panels, pairs, strict=True):
-        for place, (low, high) in ((j, panel.get_xlim()), (i, panel.get_ylim())):
-            inside &= (points[:, place] >= low) & (points[:, place] <= high)
+        inside &= within(panel, points[:, [j, i]])
     return int((~inside).sum())
