@@ -17,10 +17,13 @@ from bayesmeta.agents.roster import ROSTER
 from bayesmeta.simulation.simulator import simulate_run
 from bayesmeta.streams import cell_seed
 from bayesmeta.studies.growing import STUDIES
-from bayesmeta.studies.rivals import LINEAR, told_family
+from bayesmeta.studies.rivals import BETTER, LINEAR, told_family
 
 PAPER = "All-MTS"
 """The Thompson row of the paper that learns from all steps."""
+SELDOM = ("REML-TS", *BETTER)
+"""Rows whose cost comes in lumps, so that it is no cost of a step in few tasks: fits whenever tasks
+have grown by a tenth, or a warm-up of d^3 tasks by another policy."""
 COPIES = 6
 CORES = 2
 
@@ -41,6 +44,11 @@ def steps(names: Sequence[str] = LINEAR, tasks: int = 300, count: int = 7) -> di
     return {"paper_us": float(micro[0]), "ratios": ratios, "tasks": tasks}
 
 
+def seldom() -> dict[str, Any]:
+    """The same of the rows whose cost comes in lumps, through all tasks of the study."""
+    return steps(SELDOM, tasks=10_000, count=2)
+
+
 def live() -> dict[str, Any]:
     """Minutes of Table 1: a cell of each value of each study, times the runs, over two cores."""
     total, cells = 0.0, 0
@@ -59,7 +67,7 @@ def live() -> dict[str, Any]:
 
 
 def main() -> None:
-    print(json.dumps({"steps": steps(), "live": live()}))
+    print(json.dumps({"steps": steps(), "seldom": seldom(), "live": live()}))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ is that of the finished tasks.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,19 +13,17 @@ import numpy as np
 
 from bayesmeta.agents.learners import UNKNOWN, Finished
 from bayesmeta.agents.policies import oful
-from bayesmeta.checks import Array, one_of
+from bayesmeta.checks import one_of
 from bayesmeta.environment import Setting
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.kernels.centre import CentreSums, centre_of, observe
 
 
-class CentreSums(NamedTuple):
-    """Sums over tasks, updated in place: [how many], of ridge estimates or of moments, of grams;
-    and the ridge settled at the start."""
+class CentreMemory(NamedTuple):
+    """The running sums, and the ridge settled at the start."""
 
-    tasks: Array
-    vector: Array
-    gram: Array
+    state: CentreSums
     ridge: float
 
 
@@ -56,32 +53,27 @@ class Centre:
     def all_steps(self) -> bool:
         return True
 
-    def start(self, setting: Setting) -> CentreSums:
-        d, ridge = setting.dim, oful(0.0, ridge=None).settled(setting)[0]
-        return CentreSums(np.zeros(1), np.zeros(d), np.zeros((d, d)), ridge)
+    @property
+    def pooled(self) -> bool:
+        return self.how == "pooled"
 
-    def observe(self, memory: CentreSums, task: Finished) -> CentreSums:
-        memory.tasks[0] += 1
-        if self.how == "pooled":
-            memory.vector[:] += task.moment
-            memory.gram[:] += task.gram
-        else:
-            memory.vector[:] += _ridge(task.gram, task.moment, memory.ridge)
+    def known(self, setting: Setting) -> GaussianPrior:
+        """The prior whose covariance it keeps; of its mean nothing is used."""
+        return UNKNOWN.start(setting).prior
+
+    def start(self, setting: Setting) -> CentreMemory:
+        d, ridge = setting.dim, oful(0.0, ridge=None).settled(setting)[0]
+        return CentreMemory(CentreSums(np.zeros(1), np.zeros(d), np.zeros((d, d))), ridge)
+
+    def observe(self, memory: CentreMemory, task: Finished) -> CentreMemory:
+        observe(memory.state, task.gram, task.moment, memory.ridge, self.pooled)
         return memory
 
     def estimate(
-        self, memory: CentreSums, setting: Setting, rng: np.random.Generator
+        self, memory: CentreMemory, setting: Setting, rng: np.random.Generator
     ) -> PriorEstimate:
-        if not memory.tasks[0]:
-            return PriorEstimate(UNKNOWN.start(setting).prior, Status.TOO_FEW_TASKS)
-        if self.how == "pooled":
-            mean = _ridge(memory.gram, memory.vector, memory.ridge)
-        else:
-            mean = memory.vector / memory.tasks[0]
-        eye, widest = np.eye(setting.dim), setting.bounds.prior_max
-        prior = GaussianPrior.trusted(mean, widest * eye, math.sqrt(widest) * eye)
-        return PriorEstimate(prior, Status.OK)
-
-
-def _ridge(gram: Array, moment: Array, ridge: float) -> Array:
-    return np.linalg.solve(gram + ridge * np.eye(len(gram)), moment)
+        known = self.known(setting)
+        if not memory.state.tasks[0]:
+            return PriorEstimate(known, Status.TOO_FEW_TASKS)
+        mean = centre_of(*memory, self.pooled)
+        return PriorEstimate(GaussianPrior.trusted(mean, known.cov, known.cholesky), Status.OK)

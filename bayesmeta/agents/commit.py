@@ -96,7 +96,7 @@ class ArmMoments:
 
 
 class Committed(NamedTuple):
-    """The memory of the learner inside, and how many tasks have gone by."""
+    """The memory of the learner inside, and how many tasks it has seen."""
 
     memory: Any
     tasks: int
@@ -136,9 +136,9 @@ class Commit:
 
     def observe(self, memory: Committed, task: Finished) -> Committed:
         inner, seen = memory
-        if seen < self.tasks:
-            inner = self.inner.observe(inner, task)
-        return Committed(inner, seen + 1)
+        if seen >= self.tasks:
+            return memory
+        return Committed(self.inner.observe(inner, task), seen + 1)
 
     def estimate(
         self, memory: Committed, setting: Setting, rng: np.random.Generator

@@ -13,23 +13,23 @@ from typing import NamedTuple
 import numpy as np
 
 from bayesmeta.agents.learners import UNKNOWN, Finished
-from bayesmeta.checks import Array, InputError, one_of, real, whole
+from bayesmeta.checks import InputError, one_of, real, whole
 from bayesmeta.environment import Setting
 from bayesmeta.estimators import moments
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.moments import MomentState
 from bayesmeta.gaussian import GaussianPrior
-from bayesmeta.kernels.decorrelate import decorrelate
+from bayesmeta.kernels.decorrelate import RIDGE, Ridges, settle
+
+MOST = 2**16
+"""Tasks that settle the ridge, at most."""
 
 
 class Decorrelations(NamedTuple):
-    """Running moments of the estimates with their Q in place of V^-1, the smallest eigenvalues of
-    the grams so far, the ridge they came to, after how many tasks it is settled again, and ln T."""
+    """Running moments of the estimates with their Q in place of V^-1, ridges, and ln T."""
 
     state: MomentState
-    lowest: tuple[float, ...]
-    ridge: float
-    next_fit: int
+    ridges: Ridges
     logs: float
 
 
@@ -48,7 +48,7 @@ class Decorrelated:
     first : int
         So many tasks only settle the ridge: the 15% quantile of past smallest eigenvalues of V over
         ln T, so that it does not depend on the task it is used in. It is settled again whenever
-        the tasks have grown by a tenth.
+        the tasks have grown by a tenth, until they are as many as the setting tells.
 
     Examples
     --------
@@ -73,25 +73,20 @@ class Decorrelated:
 
     def start(self, setting: Setting) -> Decorrelations:
         logs = math.log(max(setting.horizon, 3))
-        return Decorrelations(moments.empty(setting.dim), (), 0.0, self.first, logs)
+        ridges = Ridges(np.array([0.0, self.first, 0.0]), np.zeros(min(setting.tasks, MOST)))
+        return Decorrelations(moments.empty(setting.dim), ridges, logs)
+
+    @property
+    def past(self) -> bool:
+        return self.centre == "past"
 
     def observe(self, memory: Decorrelations, task: Finished) -> Decorrelations:
         if task.trace is None:
             raise InputError("W-decorrelation needs every step of a task: Finished with its trace")
-        state, lowest, ridge, next_fit, logs = memory
-        if len(lowest) >= next_fit:
-            ridge = float(np.quantile(lowest, 0.15)) / logs
-            next_fit = math.ceil(1.1 * len(lowest) + 0.1)
-        least = max(float(np.linalg.eigvalsh(task.gram)[0]), 0.0)
-        memory = Decorrelations(state, (*lowest, least), ridge, next_fit, logs)
-        if not ridge > 0:
-            return memory
-        left, told, square = decorrelate(*task.trace, ridge)
-        start = state.mean if self.centre == "past" else _least_squares(task)
-        if start is None:
-            state.tasks[1] += 1
-            return memory
-        _add(state, left @ start + told, square)
+        state, ridges, logs = memory
+        ridge = ridges.settled[RIDGE]
+        moments.observe_decorrelated(state, task.gram, task.moment, *task.trace, ridge, self.past)
+        settle(ridges, task.gram, logs)
         return memory
 
     def estimate(
@@ -104,18 +99,3 @@ class Decorrelated:
         cholesky, raised = moments.usable(cov, setting.bounds.prior_min)
         prior = GaussianPrior.trusted(state.mean.copy(), cov, cholesky)
         return PriorEstimate(prior, Status.RAISED if raised else Status.OK, raw, skipped)
-
-
-def _least_squares(task: Finished) -> Array | None:
-    """Of the task; None where its gram is singular."""
-    theta: Array = moments.observe(moments.empty(len(task.moment)), task.gram, task.moment)[1]
-    return None if np.isnan(theta).any() else theta
-
-
-def _add(state: MomentState, theta: Array, square: Array) -> None:
-    """One more estimate, as ``moments.observe`` adds least squares."""
-    state.tasks[0] += 1
-    step = theta - state.mean
-    state.mean[:] += step / state.tasks[0]
-    state.scatter[:] += np.outer(step, theta - state.mean)
-    state.inverse_grams[:] += square

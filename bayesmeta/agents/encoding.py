@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bayesmeta.agents.agent import Agent
-from bayesmeta.agents.centre import Centre, CentreSums
+from bayesmeta.agents.centre import Centre, CentreMemory
 from bayesmeta.agents.commit import ArmMoments, ArmSums, Commit, Committed
 from bayesmeta.agents.decorrelated import Decorrelated, Decorrelations
 from bayesmeta.agents.exploration import WHOLE_TASK, Exploration
@@ -48,7 +48,9 @@ from bayesmeta.environment import Bounds, Setting
 from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.moments import MomentState
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.kernels.centre import CentreSums
 from bayesmeta.kernels.codes import Rule, Scheme
+from bayesmeta.kernels.decorrelate import Ridges
 from bayesmeta.kernels.hyper import HyperState, HyperTold
 from bayesmeta.runner.plain import parts_of
 
@@ -272,11 +274,11 @@ def _sums[T](kind: type[T]) -> Callable[..., T]:
         for name in ("variance", "ridge", "logs"):
             if name in parts:
                 number(name, parts[name])
-        for one in parts.get("lowest", ()):
-            number("lowest", one)
-        for name in ("tasks", "next_fit"):
-            if not isinstance(parts.get(name, np.empty(0)), np.ndarray):
-                whole(name, parts[name])
+        if not isinstance(parts.get("tasks", np.empty(0)), np.ndarray):
+            whole("tasks", parts["tasks"])
+        for name in ("settled", "lowest"):
+            if (parts.get(name, np.empty(0)) < 0).any():
+                raise InputError(f"{name} is negative")
         return kind(**parts)
 
     return read
@@ -286,7 +288,7 @@ _DESCRIPTIONS = (
     Setting, Bounds, Given, Hyper, Moments, MomentMean, Likelihood, Posterior, ArmMoments, Commit,
     Centre, Decorrelated,
 )  # fmt: skip
-_SUMS = (ArmSums, Committed, CentreSums, Decorrelations)
+_SUMS = (ArmSums, Committed, CentreSums, CentreMemory, Ridges, Decorrelations)
 """Dataclasses that check themselves when made."""
 _TUPLES = (
     Agent, Told, Policy, Exploration, PriorEstimate, MomentState, MomentMemory, HyperState,

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesmeta.agents.block import MEAN_ALONE, Learning, Notes, play_block
+from bayesmeta.agents.block import Learning, Notes, play_block
+from bayesmeta.agents.centre import Centre
+from bayesmeta.agents.decorrelated import Decorrelated
 from bayesmeta.agents.hyper import Hyper
-from bayesmeta.agents.learners import Finished, Given, Moments
+from bayesmeta.agents.learners import Finished, Moments
 from bayesmeta.agents.moment_mean import MomentMean
 from bayesmeta.agents.policies import Policy
 from bayesmeta.agents.restated import (
@@ -22,6 +24,7 @@ from bayesmeta.checks import Array, InputError
 from bayesmeta.environment import Task
 from bayesmeta.estimators.estimate import PriorEstimate
 from bayesmeta.kernels import play
+from bayesmeta.kernels.codes import Memory
 from bayesmeta.kernels.pcg import draw_normals
 from bayesmeta.kernels.tuples import SETTINGS, TOTALS, Agents, Belief, State, Sums
 
@@ -33,7 +36,13 @@ LONGEST = 64
 """Tasks of a block, at most."""
 
 
-IN_KERNEL = (Moments, MomentMean, Hyper)
+IN_KERNEL: dict[type, Memory] = {
+    Moments: Memory.MOMENTS,
+    Decorrelated: Memory.DECORRELATED,
+    MomentMean: Memory.MEAN,
+    Hyper: Memory.HYPER,
+    Centre: Memory.CENTRE,
+}
 """Learners whose memory the kernel keeps, so that blocks of tasks go by without them."""
 
 
@@ -87,7 +96,10 @@ class Ensemble:
         )
         for i, player in enumerate(players):
             self._share(i, player)
-        self._learning, self._notes = Learning.of(block, count, d), Notes.of(block, count, d)
+        memories = [p._memory for p in players if type(p.agent.learner) is Decorrelated]
+        room = max((len(memory.ridges.lowest) for memory in memories), default=0)
+        self._learning = Learning.of(block, count, d, room)
+        self._notes = Notes.of(block, count, d)
         for i, player in enumerate(players):
             self._share_memory(i, player)
 
@@ -109,27 +121,32 @@ class Ensemble:
         learning.all_steps[i] = learner.all_steps
         learning.reach[i] = player._reach.square
         # in units of their own, players take one task at a time, and learn by themselves
-        learning.observes[i] = type(learner) in IN_KERNEL and self._units is None
-        if not learning.observes[i]:
+        if type(learner) not in IN_KERNEL or self._units is not None:
             return
+        learning.memory[i] = IN_KERNEL[type(learner)]
         memory: Any = player._memory
         states: tuple[Any, ...] = learning.states
-        if type(learner) is Hyper:
+        learning.floor[i] = setting.bounds.prior_min
+        learning.variance[i] = setting.noise_sd**2
+        if type(learner) is Moments:
+            learning.constant[i] = memory.constant
+        elif type(learner) is Decorrelated:
+            learning.constant[i], learning.use[i] = learner.widening, learner.past
+            learning.logs[i] = memory.logs
+            memory = memory._replace(ridges=_shared(learning.ridges, i, memory.ridges))
+        elif type(learner) is Hyper:
             learning.use[i], states = learner.code, learning.hyper_states
             for values, own in zip(learning.hyper_told, memory.told, strict=True):
                 values[i] = own
-        elif type(learner) is MomentMean:
-            learning.use[i], prior = MEAN_ALONE, learner.known(setting)
+        else:
+            policy = player.agent.policy
+            prior = learner.known(setting) if policy.uses_prior else policy.own_prior(setting)
             learning.hyper_told.cov[i] = prior.cov
             learning.hyper_told.root[i] = prior.cholesky.T
-        else:
-            learning.constant[i] = memory.constant
-            learning.floor[i] = setting.bounds.prior_min
-            learning.variance[i] = setting.noise_sd**2
-        shared = type(memory.state)(*(values[i] for values in states))
-        for values, own in zip(shared, memory.state, strict=True):
-            values[:] = own
-        player._memory = memory._replace(state=shared)
+        if type(learner) is Centre:
+            learning.use[i], learning.ridge[i] = learner.pooled, memory.ridge
+            states = learning.centre_sums
+        player._memory = memory._replace(state=_shared(states, i, memory.state))
 
     def play(self, task: Task) -> Outcomes:
         """Play a task that every player has started."""
@@ -195,7 +212,7 @@ class Ensemble:
         if learning.estimates[i]:
             player._reach.check_learned(notes.mean[1:count, i], notes.cov[1:count, i])
         player._in_task = False
-        if learning.observes[i] or type(player.agent.learner) is Given:
+        if learning.memory[i] or player._keeps_its_memory:
             player.tasks_seen += count
             return
         found = zip(*(part[:count, i] for part in notes[-4:]), strict=True)
@@ -240,6 +257,14 @@ class Ensemble:
         normals = np.zeros(int(ends[-1]) + setting.dim)
         self._agents = self._agents._replace(normals=normals, points=points)
         self._own = [normals[end - size : end] for end, size in zip(ends, sizes, strict=True)]
+
+
+def _shared(arrays: tuple[Any, ...], i: int, own: Any) -> Any:
+    """The numbers of a player, kept in its rows of the kernel's arrays."""
+    rows = type(own)(*(values[i] for values in arrays))
+    for row, values in zip(rows, own, strict=True):
+        row[:] = values
+    return rows
 
 
 def block_size(players: list[Player], numbers: int) -> int:

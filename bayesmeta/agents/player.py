@@ -9,11 +9,11 @@ import numpy as np
 
 from bayesmeta.agents import saved
 from bayesmeta.agents.agent import Agent, check_draws
+from bayesmeta.agents.centre import Centre
 from bayesmeta.agents.commit import Commit
-from bayesmeta.agents.ensemble import Ensemble
+from bayesmeta.agents.ensemble import IN_KERNEL, Ensemble
 from bayesmeta.agents.hyper import Hyper
-from bayesmeta.agents.learners import MANY, Finished, Moments, lasts
-from bayesmeta.agents.moment_mean import MomentMean
+from bayesmeta.agents.learners import MANY, Finished, Given, lasts
 from bayesmeta.agents.restated import (
     Outcome,
     Reach,
@@ -312,27 +312,34 @@ class Player:
 
     def _lasting(self) -> int:
         """For how many tasks, that under way included, its prior stays or follows in the kernel."""
-        agent = self.agent
-        if self._units is not None:
+        learner = self.agent.learner
+        if self._units is not None or (self._traced and type(learner) not in IN_KERNEL):
             return 1
         if self.tasks_seen < self._warmup:
-            lasting = lasts(agent.warmup_prior, self._warmup_memory)
+            lasting = lasts(self.agent.warmup_prior, self._warmup_memory)
             return min(lasting, self._warmup - self.tasks_seen)
-        if self._in_kernel:
+        if self._in_kernel or self._keeps_its_memory:
             return MANY
-        if type(agent.learner) is Commit and agent.learner.settled(self._memory):
-            return MANY
-        return lasts(agent.learner, self._memory)
+        return lasts(learner, self._memory)
 
     @property
     def _in_kernel(self) -> bool:
         """Whether the prior of the task under way, and of those to come, is one that the kernel
-        learns: by moments of two tasks at least, or with a hyper-prior."""
-        if self.tasks_seen < self._warmup or not self._policy.uses_prior:
+        learns: by moments of two tasks at least, with a hyper-prior, or a centre of one task."""
+        policy, kind = self._policy, type(self.agent.learner)
+        if self.tasks_seen < self._warmup or kind not in IN_KERNEL:
             return False
-        if type(self.agent.learner) in (Moments, MomentMean):
-            return bool(self._memory.state.tasks[0] >= 2)
-        return type(self.agent.learner) is Hyper
+        if kind is Centre:
+            return (policy.uses_prior or policy.centred) and bool(self._memory.state.tasks[0])
+        return policy.uses_prior and (kind is Hyper or bool(self._memory.state.tasks[0] >= 2))
+
+    @property
+    def _keeps_its_memory(self) -> bool:
+        """Whether tasks to come change neither its memory nor its prior."""
+        learner = self.agent.learner
+        if type(learner) is Commit:
+            return learner.settled(self._memory)
+        return type(learner) is Given
 
     def _require_task(self, call: str) -> None:
         if not self._in_task:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesmeta.agents.centre import CentreSums
+from bayesmeta.agents.centre import CentreMemory
 from bayesmeta.agents.commit import ArmSums, Committed
 from bayesmeta.agents.decorrelated import Decorrelations
 from bayesmeta.agents.encoding import Parts, check_gram, decode, encode, number
@@ -147,9 +147,12 @@ def _likeness(memory: Any) -> tuple[Any, ...]:
     if isinstance(memory, Committed):
         return kind, _likeness(memory.memory)
     if isinstance(memory, Decorrelations):
-        return kind, memory.state.mean.shape, memory.logs
-    if isinstance(memory, (ArmSums, CentreSums)):
-        return kind, memory[-1], *(np.shape(part) for part in memory[:-1])
+        shapes = (np.shape(part) for part in (*memory.state, *memory.ridges))
+        return kind, memory.logs, *shapes
+    if isinstance(memory, CentreMemory):
+        return kind, memory.ridge, *(np.shape(part) for part in memory.state)
+    if isinstance(memory, ArmSums):
+        return kind, memory.variance, *(np.shape(part) for part in memory[:-1])
     if isinstance(memory, HyperMemory):
         return kind, memory.told.variance, *(part.tobytes() for part in memory.told[1:])
     if isinstance(memory, History):

@@ -28,6 +28,7 @@ from bayesmeta.estimators.estimate import PriorEstimate, Status
 from bayesmeta.estimators.noise import pooled_variance
 from bayesmeta.estimators.restated import FeatureUnits
 from bayesmeta.gaussian import GaussianPrior
+from bayesmeta.kernels.decorrelate import decorrelate
 from bayesmeta.kernels.jit import kernel
 from bayesmeta.kernels.linalg import has_full_rank, upper_root
 from bayesmeta.statistics import TaskStatistics
@@ -81,26 +82,60 @@ def inverse_gram(gram):
 
 
 @kernel
-def observe(state, gram, moment):
-    """Add one task: its least squares, eq. (9), to the running mean, eq. (10), and the scatter.
+def task_estimate(gram, moment):
+    """Ordinary least squares of one task, eq. (9): whether its gram is regular, V^-1 and the
+    estimate of theta; both are NaN where it is not."""
+    if has_full_rank(gram, np.empty_like(gram)):
+        inverse = inverse_gram(gram)
+        if np.isfinite(inverse).all():  # numbers neither too small nor too large for its digits
+            return True, inverse, inverse @ moment
+    return False, np.full_like(gram, np.nan), np.full_like(moment, np.nan)
 
-    Returns V^-1 and the estimate of theta; both are NaN where the gram is singular. Such a task is
-    passed over and counted, so k counts the tasks that could be used, and n = k + 1 in eq. (12).
-    """
-    if not has_full_rank(gram, np.empty_like(gram)):
-        state.tasks[1] += 1
-        return np.full_like(gram, np.nan), np.full_like(moment, np.nan)
-    inverse = inverse_gram(gram)
-    if not np.isfinite(inverse).all():  # numbers too small or too large for its digits
-        state.tasks[1] += 1
-        return np.full_like(gram, np.nan), np.full_like(moment, np.nan)
+
+@kernel
+def add_estimate(state, theta, spread):
+    """Add a task's estimate to the running mean, eq. (10), and the scatter; ``spread`` is its
+    covariance over sigma^2, V^-1 of least squares."""
     state.tasks[0] += 1
-    theta = inverse @ moment  # eq. (9), ordinary least squares
     step = theta - state.mean
-    state.mean[:] += step / state.tasks[0]  # eq. (10), the running mean
+    state.mean[:] += step / state.tasks[0]
     state.scatter[:] += np.outer(step, theta - state.mean)
-    state.inverse_grams[:] += inverse
+    state.inverse_grams[:] += spread
+
+
+@kernel
+def observe(state, gram, moment):
+    """Add one task's least squares; returns V^-1 and the estimate of theta.
+
+    A task whose gram is singular is passed over and counted, so k counts the tasks that could be
+    used, and n = k + 1 in eq. (12).
+    """
+    regular, inverse, theta = task_estimate(gram, moment)
+    if regular:
+        add_estimate(state, theta, inverse)
+    else:
+        state.tasks[1] += 1
     return inverse, theta
+
+
+@kernel
+def observe_decorrelated(state, gram, moment, actions, rewards, ridge, past):
+    """Add one task's W-decorrelated estimate, with Q in place of V^-1; nothing before the first
+    ridge.
+
+    It starts from the mean of ``past`` estimates, or from the task's least squares; where there are
+    none, the task is passed over.
+    """
+    if not ridge > 0.0:
+        return
+    regular, start = True, state.mean
+    if not past:
+        regular, _, start = task_estimate(gram, moment)
+    if regular:
+        left, told, square = decorrelate(actions, rewards, ridge)
+        add_estimate(state, left @ start + told, square)
+    else:
+        state.tasks[1] += 1
 
 
 @kernel

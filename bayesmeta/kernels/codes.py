@@ -31,6 +31,18 @@ class Use(IntEnum):
     MARGINAL = 2
 
 
+class Memory(IntEnum):
+    """What a learner adds finished tasks to, and makes its next prior of, within a block of tasks
+    (``agents.block``); a memory of other kinds is left to its learner."""
+
+    OTHER = 0
+    MOMENTS = 1
+    DECORRELATED = 2
+    MEAN = 3
+    HYPER = 4
+    CENTRE = 5
+
+
 class Rule(IntEnum):
     """When a step explores instead (``play.explores``)."""
 

@@ -41,7 +41,7 @@ from bayesmeta.kernels.lanes import WIDTH, load, number_of, pointer
 from bayesmeta.kernels.linalg import has_full_rank, smallest_eigenvalue_at_least
 from bayesmeta.kernels.tuples import Belief, Choosing, Plan, work_space
 
-ABREAST = (Scheme.THOMPSON, Scheme.BAYES_UCB, Scheme.OFUL)
+ABREAST = (Scheme.THOMPSON, Scheme.GREEDY, Scheme.BAYES_UCB, Scheme.OFUL)
 """Schemes that the lanes of a group follow together."""
 
 
@@ -196,10 +196,10 @@ def _leave(agents, agent, group, base, lane):
 
 @kernel
 def _width(agents, agent, group, base, lane, step):
-    """How many posterior deviations an optimistic lane adds: those of Bayes-UCB, or of OFUL's
-    confidence set."""
+    """How many posterior deviations an optimistic lane adds: those of OFUL's confidence set, or of
+    Bayes-UCB; 0 is greedy."""
     own, d = agents.settings[agent], agents.mean.shape[1]
-    if own.scheme == Scheme.BAYES_UCB:
+    if own.scheme != Scheme.OFUL:
         return agents.quantiles[agent, step]
     logdet, product, start = 0.0, 1.0, own.variance / own.ridge
     for i in range(d):
@@ -256,13 +256,14 @@ def _alone(agents, agent, group, base, lane, task, step, started, picked, belief
 
 
 @kernel
-def _trace(agents, first, group, base, picked, step, rewards):
-    """Note what the lanes of a group did at a step."""
-    number, d = agents.mean.shape
-    for lane in range(min(WIDTH, number - first)):
-        agents.chosen[first + lane, step] = picked[first + lane]
-        agents.rewards[first + lane, step] = number_of(rewards, lane)
-        _vector_of(group, base, action_slot(d), lane, agents.taken[first + lane, step])
+def _trace(d, group, base, first, count, step, room, picked, rewards, chosen, taken, earned):
+    """Note what ``count`` lanes of a group did at a step, in arrays with ``room`` for steps."""
+    for lane in range(count):
+        place = (first + lane) * room + step
+        chosen[place] = picked[first + lane]
+        earned[place] = number_of(rewards, lane)
+        for i in range(d):
+            taken[place * d + i] = group[base + WIDTH * (action_slot(d) + i) + lane]
 
 
 @kernel
@@ -286,6 +287,8 @@ def play_all(agents, task, traced):
     gram, work = np.empty((d, d)), work_space(d, count)
     picked = np.zeros(groups * WIDTH, dtype=np.int64)
     chosen = pointer(picked)
+    room = agents.rewards.shape[1]
+    traces = pointer(agents.chosen), pointer(agents.taken), pointer(agents.rewards)
     at, widths = np.zeros_like(picked), np.zeros_like(picked)
     started = np.zeros(groups * WIDTH, dtype=np.bool_)
     rescued, differs, keeps = np.zeros_like(started), np.zeros_like(started), np.zeros_like(started)
@@ -336,7 +339,10 @@ def play_all(agents, task, traced):
                 earn(d, lanes, base, aims, first, count, chosen, i, truth)
             rewards = take(d, lanes, base, counting, weighted, truth, best[row], noise[step])
             if traced:
-                _trace(agents, i, group, base, picked, step, rewards)
+                _trace(
+                    d, lanes, base, i, min(WIDTH, number - i), step, room, chosen, rewards,
+                    *traces,
+                )  # fmt: skip
     for i in range(number):
         base, lane = i // WIDTH * size, i % WIDTH
         if started[i]:

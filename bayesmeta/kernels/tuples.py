@@ -14,7 +14,7 @@ class Choosing(NamedTuple):
 
     scheme: Any
     quantiles: Any
-    """width of Bayes-UCB at every step"""
+    """width of Bayes-UCB at every step; 0 for other schemes"""
     ridge: Any
     norm_bound: Any
     delta: Any

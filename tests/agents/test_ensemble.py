@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,14 @@ import pytest
 import bayesmeta as bm
 from bayesmeta.agents import (
     Commit,
+    Decorrelated,
     Moments,
     each_action_once,
     ensemble,
     first_steps,
     frequentist_ids,
+    no_exploration,
+    thompson,
 )
 from bayesmeta.agents.learners import MANY, Given, Likelihood, lasts
 from bayesmeta.agents.restated import Reach
@@ -47,6 +50,17 @@ ROWS = [
     replace(bm.ROSTER["AdaTS"], name="late", exploration=each_action_once(), warmup=5),
     replace(bm.ROSTER["KTS"], name="wavering", learner=Wavering()),
 ]
+SOON = replace(bm.ROSTER["W-MTS"], name="W soon", learner=Decorrelated(first=2), warmup=6)
+KEPT = [
+    SOON,
+    replace(SOON, name="past", learner=Decorrelated("past", first=3), warmup=0),
+    replace(SOON, name="singular", exploration=no_exploration(), warmup=0),
+    *(bm.ROSTER[name] for name in ("AVG-OFUL", "RR-OFUL", "Meta-DP", "MetaTS", "AdaTS")),
+    replace(bm.ROSTER["AVG-OFUL"], name="TS", policy=thompson()),
+    replace(bm.ROSTER["RR-OFUL"], name="plain first", warmup=5, warmup_policy=bm.agents.oful(3.0)),
+    replace(ALL, name="soon", warmup=0),
+]
+"""Rows whose memory the kernel keeps."""
 SETS = {
     "ball": bm.UniformBall(2, 0.7, 9),
     "fixed": bm.UniformBall(2, 0.7, 5, redraw="task"),
@@ -67,7 +81,7 @@ def assert_same(first: dict[str, Any], second: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("rows", [ROWS, ROWS[:-1], ROWS[:6], ROWS[7:9]])
+@pytest.mark.parametrize("rows", [ROWS, ROWS[:-1], ROWS[:6], ROWS[7:9], KEPT])
 def test_blocks_have_the_bits_of_single_tasks(name: str, rows: list[Any], monkeypatch) -> None:
     """With rows that take no block, some, or all; warm-ups end, and refits fall, inside blocks."""
     tasks = family(SETS[name])
@@ -85,6 +99,30 @@ def test_blocks_are_played_in_few_calls(monkeypatch) -> None:
     simulate_run(family(), ROWS[:5], tasks=136)
     # the first blocks end where the warm-ups do, after d^3 = 8 tasks
     assert calls == [8, 56, 64, 8]
+    calls.clear()
+    simulate_run(family(), [bm.ROSTER[name] for name in ("RR-OFUL", "AVG-OFUL")], tasks=136)
+    assert calls == [1, 63, 64, 8]  # a centre takes one task
+    calls.clear()
+    simulate_run(family(), [bm.ROSTER[name] for name in ("W-MTS", "W-MTS_past")], tasks=136)
+    # after the warm-up ten tasks settle the ridge, and two more make a prior
+    assert calls == [8, 1, 1, 1, 1, 52, 64, 8]
+
+
+@pytest.mark.parametrize("row", KEPT, ids=lambda row: row.name)
+@pytest.mark.parametrize("name", ["ball", "fixed"])
+def test_the_kernel_learns_as_the_learner_does(row: Any, name: str) -> None:
+    """Nothing is known of a subclass, so that its methods are called, task by task."""
+    learner = row.learner
+    own = type("Own", (type(learner),), {})
+    same = own(**{field.name: getattr(learner, field.name) for field in fields(learner)})
+    here, there = (
+        simulate_run(family(SETS[name]), [one], tasks=40, seed=1)
+        for one in (row, replace(row, learner=same))
+    )
+    assert_same(here, there)
+    assert len(set(here["mean_error"][0])) > 20  # it did learn
+    if row.name == "singular" and name == "fixed":
+        assert 0 < here["passed_over"][0, -1] < 20
 
 
 def test_a_player_has_the_same_bits_beside_others() -> None:

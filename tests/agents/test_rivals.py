@@ -225,6 +225,25 @@ def test_decorrelated_moments_find_a_planted_prior(centre: str) -> None:
     assert after(Decorrelated(centre), with_steps(11)).status is bm.Status.TOO_FEW_TASKS
 
 
+def test_the_ridge_is_a_quantile_of_past_eigenvalues() -> None:
+    """15% of the smallest eigenvalues over ln T, settled when the tasks have grown by a tenth; kept
+    when there are more tasks than the setting tells."""
+    tasks, setting = with_steps(40), replace(SETTING, tasks=30)
+    lowest = [float(np.linalg.eigvalsh(task.gram)[0]) for task in tasks]
+    learner, settled, found = Decorrelated(first=4), [], []
+    memory, due = learner.start(setting), 4
+    for n, task in enumerate(tasks, start=1):
+        memory = learner.observe(memory, task)
+        found.append(memory.ridges.settled[2])
+        if n == due and n <= 30:
+            settled.append(n)
+            due = int(np.ceil(1.1 * n + 0.1))
+        ridge = np.quantile(lowest[: settled[-1]], 0.15) / np.log(15) if settled else 0.0
+        assert found[-1] == pytest.approx(ridge, rel=1e-12)
+    assert settled == [4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 18, 20, 23, 26, 29]
+    assert len(set(found)) > 5 and memory.state.tasks[0] == 36
+
+
 def test_decorrelation_needs_every_step() -> None:
     """It is given them by the simulator, and by ask and tell: to the same prior."""
     with pytest.raises(InputError, match="needs every step of a task"):

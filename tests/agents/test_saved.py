@@ -16,10 +16,12 @@ import bayesmeta as bm
 from bayesmeta.agents.agent import Agent
 from bayesmeta.agents.decorrelated import Decorrelated
 from bayesmeta.agents.encoding import encode
+from bayesmeta.agents.ensemble import Ensemble
 from bayesmeta.agents.learners import Posterior
 from bayesmeta.agents.roster import BAYESIAN, POSTERIOR, ROSTER
 from bayesmeta.agents.told import Told
 from bayesmeta.checks import InputError
+from bayesmeta.environment import Task
 
 HYPER = bm.GaussianPrior(np.ones(2), np.eye(2))
 FAMILY = replace(bm.paper_family(dim=2, horizon=6, actions=3), hyper=HYPER)
@@ -97,9 +99,10 @@ def test_a_loaded_posterior_goes_on_to_the_same_bits(name: str, tmp_path: Path) 
         np.testing.assert_array_equal(live, whole)
 
 
-def test_a_simulated_player_goes_on_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["All-MTS", "RR-OFUL", "W-MTS", "W-MTS_past"])
+def test_a_simulated_player_goes_on_too(name: str, tmp_path: Path) -> None:
     """Between tasks that are played in one go."""
-    rng, row = np.random.default_rng(0), short(ROSTER["All-MTS"])
+    rng, row = np.random.default_rng(0), short(ROSTER[name])
     one = bm.Player(row, FAMILY.setting(9))
     other = bm.Player(row, FAMILY.setting(9))
     for _ in range(9):
@@ -110,6 +113,37 @@ def test_a_simulated_player_goes_on_too(tmp_path: Path) -> None:
             player.start_task()
             regrets.append(player.play(task).regret)
         assert regrets[0] == regrets[1]
+
+
+def test_players_go_on_after_blocks(tmp_path: Path) -> None:
+    """Saved when the kernel has kept their memory for some tasks, and played in blocks again."""
+    names = ("All-MTS", "MetaTS", "Meta-DP", "AVG-OFUL", "RR-OFUL", "W-MTS", "W-MTS_past")
+    committed = bm.agents.Commit(bm.agents.Moments(widening=0.0), 2)
+    rows = [short(ROSTER[name]) for name in names]
+    rows += [replace(short(ROSTER["MoM-TS"]), learner=committed)]
+    tasks = FAMILY.draw_block(np.random.default_rng(0), 60)
+    one, two = ([bm.Player(row, FAMILY.setting(60)) for row in rows] for _ in range(2))
+    whole, calls = in_blocks(one, tasks, 0, 60)
+    first, _ = in_blocks(two, tasks, 0, 31)
+    for player in two:
+        player.save(tmp_path / player.agent.name)
+    two = [bm.Player.load(tmp_path / row.name) for row in rows]
+    rest, _ = in_blocks(two, tasks, 31, 60)
+    np.testing.assert_array_equal(np.concatenate([first, rest]), whole)
+    assert calls < 10
+
+
+def in_blocks(
+    players: list[bm.Player], tasks: Task, first: int, end: int
+) -> tuple[np.ndarray, int]:
+    """Regret (task, agent) from one task to another, and in how many calls they were played."""
+    ensemble, found = Ensemble(players, block=64), []
+    theta, noise, actions, radius, best, earned = tasks
+    here = Task(theta[:end], noise[:end], actions[:end], radius, best[:end], earned[:end])
+    while first < end:
+        found.append(ensemble.play_some(here, first).regret.copy())
+        first += len(found[-1])
+    return np.concatenate(found), len(found)
 
 
 def a_file(tmp_path: Path, name: str = "All-MTS") -> Path:
@@ -183,6 +217,18 @@ def changes(content: dict[str, Any]) -> dict[str, tuple[Callable[[], object], st
         "half a task": (lambda: memory.update(tasks=encode(np.array([2.5, 0.0]))), "not whole"),
         "a huge dimension": (lambda: content["setting"].update(dim=10**7), "loaded"),
     }
+
+
+@pytest.mark.parametrize("name", ["settled", "lowest"])
+def test_changed_ridges_are_refused(name: str, tmp_path: Path) -> None:
+    """Negative numbers, and other sizes than the learner's."""
+    path = a_file(tmp_path, "W-MTS")
+    content = json.loads(path.read_text())
+    for values, message in (([-1.0] * 5, f"{name} is negative"), ([1.0] * 7, "memory is not one")):
+        content["_memory"]["ridges"][name] = encode(np.array(values))
+        path.write_text(json.dumps(content))
+        with pytest.raises(InputError, match=message):
+            bm.Player.load(path)
 
 
 def swapped_root() -> dict[str, Any]:

@@ -189,8 +189,7 @@ def test_which_kernels_compile_anew() -> None:
         f"bayesmeta/kernels/profile.py:{name}" for name in ("profile", "best_mean", "best_root")
     }
     blocks = {
-        f"bayesmeta/agents/block.py:{name}"
-        for name in ("play_block", "_estimate", "_estimate_hyper")
+        f"bayesmeta/agents/block.py:{name}" for name in ("play_block", "_estimate", "_observe")
     }
     hyper = {
         f"bayesmeta/kernels/hyper.py:{name}"
