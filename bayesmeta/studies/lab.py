@@ -244,7 +244,7 @@ STUDIES = (
     ),
     _study(
         "lab-priors",
-        "what the prior over correlations does to their intervals",
+        "how much the prior over correlations matters",
         tuple(TRIED),
         levels=(0.95,),
         dim=DIMS,
