@@ -16,6 +16,7 @@ setup: .venv/installed  ## make .venv with everything in it
 	  uv=.uv/bin/uv; test -x $$uv || { python3 -m venv .uv && .uv/bin/python -m pip install -q uv; }; fi; \
 	set -e; test -x $(PYTHON) || $$uv venv -q --python "$$(cat .python-version)" .venv \
 	  || $$uv venv -q --python ">=3.12" .venv; \
+	echo "installing into .venv: a minute or two"; \
 	$$uv pip install -q --compile-bytecode --python $(PYTHON) -r requirements.lock; \
 	$$uv pip install -q --python $(PYTHON) --no-deps -e .
 	@touch $@

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -30,7 +31,7 @@ from bayesmeta.studies.lab import (
     FEWER,
     KINDS,
     LEARNER,
-    OF_LONG,
+    PLAYED,
     RANDOM,
     REPLICATIONS,
     STUDIES,
@@ -143,7 +144,7 @@ def values(records: Records) -> dict[str, Any]:
         "slack": 100 * SLACK,
         "replications": REPLICATIONS,
         "fewer": FEWER,
-        "of_long": OF_LONG,
+        "played": replications_of(records["lab"].sel(data=[PLAYED, LEARNER])),
         "intervals": kinds_of(records["lab-intervals"]) if "lab-intervals" in records else {},
         "priors": priors,
         "best_prior": best_of(priors),
@@ -176,6 +177,15 @@ def of_priors(record: xr.Dataset) -> list[tuple[str, list[Interval]]]:
         )
         for name in central
     ]
+
+
+def replications_of(record: xr.Dataset) -> str:
+    """How many replications cells have, of which a share p was not positive definite: the error of
+    a share is the root of p (1 - p) / (n - 1)."""
+    share, error = record.not_positive_definite, record.not_positive_definite_error
+    at = (share * (1 - share) / error**2).where(error > 0).values
+    found = sorted({int(one) for one in np.round(at[np.isfinite(at)], -1)})
+    return " to ".join(f"{one:,}" for one in sorted({found[0], found[-1]}))
 
 
 def best_of(priors: list[tuple[str, list[Interval]]]) -> str:

@@ -92,5 +92,29 @@ def _sentence(found: xr.Dataset, tasks: int, level: float) -> str:
     return (
         f"With {tasks} tasks, {100 * level:g}% regions are calibrated (to within "
         f"{100 * SLACK:g} points, as far as {int(found.drawn)} replications show) "
-        f"{parts[0]}, {parts[1]}, and {parts[2]}."
+        f"{parts[0]}, {parts[1]}, and {parts[2]}.{_hidden(found, level)}{_lacking(found, tasks)}"
     )
+
+
+def _hidden(found: xr.Dataset, level: float) -> str:
+    """What so few replications cannot show: 1.96 Monte-Carlo errors of a coverage."""
+    unseen = 1.96 * np.sqrt(level * (1 - level) / max(int(found.drawn), 1))
+    if unseen <= SLACK:
+        return ""
+    return f" A coverage that is off by less than {100 * unseen:.0f} points may not show."
+
+
+def _lacking(found: xr.Dataset, tasks: int) -> str:
+    """Who is not called calibrated because replications lack a region, whatever the others say."""
+    at = one_world(found).sel(tasks=tasks)
+    said = []
+    for name in at.estimator.values:
+        one = at.sel(estimator=name)
+        shares = {kind: of_kind(one, kind).available.min() for kind in KINDS[:-1]}
+        shares[NEXT] = one.next_available
+        worst = min(shares, key=lambda kind: float(shares[kind]))
+        if float(shares[worst]) < 1 - LACKING:
+            missing = 100 * (1 - float(shares[worst]))
+            what = "the next task" if worst == NEXT else worst
+            said.append(f"{name} (no region of {what} in {missing:.0f}% of replications)")
+    return f" Not counted where regions are lacking: {', '.join(said)}." if said else ""

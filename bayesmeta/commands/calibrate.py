@@ -62,10 +62,9 @@ def add(commands: Subparsers) -> None:
     lab.add_argument("--tasks", metavar="N,M,…", help="how many (default: 100, or all of FILE)")
     lab.add_argument(
         "--estimators",
-        default="moment,reml",
         metavar="A,B,…",
-        help="methods of fit, 'moment-widened(10)' with its c_w, and posterior "
-        "(default: %(default)s)",
+        help="methods of fit, 'moment-widened(10)' with its c_w, and posterior (default: "
+        "moment,reml; ml,reml where FILE has coefficients that are the same for all tasks)",
     )
     lab.add_argument(
         "--intervals",
@@ -101,6 +100,12 @@ def add(commands: Subparsers) -> None:
     parser.set_defaults(command=_calibrate)
 
 
+def _usual(arguments: dict[str, Any]) -> str:
+    """Estimators that can be applied there."""
+    where = arguments.get("where")
+    return "ml,reml" if getattr(where, "varying", None) is not None else "moment,reml"
+
+
 def _calibrate(options: argparse.Namespace) -> int:
     from bayesmeta.calibration.lab import calibrate
     from bayesmeta.calibration.measures import measures
@@ -115,7 +120,7 @@ def _calibrate(options: argparse.Namespace) -> int:
         with saying_what_is_kept():
             lab = calibrate(
                 **arguments,
-                estimators=listed(options.estimators),
+                estimators=listed(options.estimators or _usual(arguments)),
                 intervals=None if options.intervals is None else listed(options.intervals),
                 levels=[real("--levels", text) for text in listed(options.levels)],
                 wrong=_wrong(options.wrong),

@@ -130,7 +130,7 @@ def _shown_on(console: Console) -> Iterator[None]:
 
 LONGEST = 300.0
 """Seconds after which nobody watches for kernels any more."""
-COMPILING = "compiling, once on this machine: about a minute"
+COMPILING = "compiling what this needs, once on this machine: a minute at most"
 SOON, LONG = 1.0, 3.0
 """Seconds after which it is said: on a terminal, where it goes away again; elsewhere."""
 

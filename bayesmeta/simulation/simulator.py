@@ -98,7 +98,13 @@ def _players(family: TaskFamily, agents: Iterable[Agent], tasks: int, seed: int)
             policy.check_actions(family.actions.count, weighted=weighted)
         for rule in (agent.exploration, agent.warmup_exploration or agent.exploration):
             rule.check_actions(family.actions.count, weighted=weighted)
-    return [Player(agent, family.setting(tasks), random_seed=seed) for agent in agents]
+    players = []
+    for agent in agents:
+        try:
+            players.append(Player(agent, family.setting(tasks), random_seed=seed))
+        except InputError as error:
+            raise InputError(f"{agent.name}: {error}") from None
+    return players
 
 
 def simulate_run(

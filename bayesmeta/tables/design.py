@@ -219,13 +219,13 @@ def _design(
 
 
 def _coded(coder: Coder) -> list[str]:
-    """Which columns are categories, and beside which one; the reader may have meant numbers."""
+    """Which columns are categories, and compared with which; the reader may have meant numbers."""
     found = []
     for name, kind in coder.columns.items():
         if kind is not None:
             beside = len(kind) > 1 and _reference(name, kind[1]) & set(coder.names)
-            first = f", beside {kind[0]!r}" if beside else ""
-            found.append(f"column {name!r} is coded as {len(kind)} categories{first}")
+            first = f", compared with {kind[0]!r}" if beside else ""
+            found.append(f"column {name!r} has {len(kind)} categories{first}")
     return found
 
 

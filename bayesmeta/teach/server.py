@@ -61,7 +61,7 @@ def cloud_view(setup: Setup, width: float, draws: Draws | None) -> dict[str, Any
     none = [LABELS[name] for name in METHODS if not is_covariance(found.fit(name).prior.cov)]
     said = [f"A task explored {found.steps.mean():.1f} steps on average."]
     if beyond:
-        said.append(f"{beyond} of {len(found.thetas)} least squares are outside the picture.")
+        said.append(f"{beyond} of {len(found.thetas)} least squares outside the picture.")
     if none:
         said.append(f"No covariance, so no ellipse: {', '.join(none)}.")
     if draws is not None:

@@ -209,6 +209,19 @@ def test_the_verdict(lab: xr.Dataset) -> None:
     sentence = in_words(found, 20, 0.95)
     assert "95%" in sentence and "60 replications" in sentence
     assert "of mu by moment and known (sharpest: moment)" in sentence
+    # 60 replications: 1.96 sqrt(0.95 * 0.05 / 60) = 0.055
+    assert "A coverage that is off by less than 6 points may not show." in sentence
+
+
+def test_the_verdict_says_who_was_not_counted(lab: xr.Dataset) -> None:
+    """An estimator without a region in 30% of the replications is left out by name; with thousands
+    of replications nothing is hidden."""
+    found = bm.measures(lab).copy(deep=True)
+    found.available.loc[{"estimator": "known", "quantity": "sd[x1]"}] = 0.7
+    found = found.assign(drawn=found.drawn * 1000)
+    sentence = in_words(found, 20, 0.95)
+    assert "known (no region of sd in 30% of replications)" in sentence
+    assert "may not show" not in sentence
 
 
 def test_sharpness_does_not_depend_on_units(lab: xr.Dataset) -> None:

@@ -46,6 +46,19 @@ def test_a_family_as_json_and_as_a_file(capsys: pytest.CaptureFixture[str], tmp_
     assert row["interval_score"] == pytest.approx(float(found.interval_score.sel(at)))
 
 
+def test_estimators_that_fit_the_table_are_the_default(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Moments take all coefficients to differ between tasks; where some do not, ml is asked."""
+    own = ["--formula", "Reaction ~ Days + (1 | Subject)", "--replications", "3", "--jobs", "1"]
+    assert run("calibrate", "sleepstudy", *own, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["estimator"] for row in rows} == {"ml", "reml"}
+    assert run("calibrate", *SMALL, "--tasks", "10", "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["estimator"] for row in rows} == {"moment", "reml"}
+
+
 def test_a_wrong_world(capsys: pytest.CaptureFixture[str]) -> None:
     """As the same call of the lab has it, and not as the right world."""
     command = ["calibrate", *SMALL, "--tasks", "10", "--estimators", "moment", "--json"]

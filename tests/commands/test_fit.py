@@ -215,10 +215,10 @@ def test_categories_of_a_formula_are_named(
     frame.assign(y=rng.standard_normal(30)).to_csv(tmp_path / "t.csv", index=False)
     command = ["fit", str(tmp_path / "t.csv"), "--noise-sd", "1", "--formula"]
     assert run(*command, "y ~ kind + x + (1 | t)") == 0
-    note = "bayesmeta: column 'kind' is coded as 3 categories, beside 'kind 1'\n"
+    note = "bayesmeta: column 'kind' has 3 categories, compared with 'kind 1'\n"
     assert capsys.readouterr().err == note
     assert run(*command, "y ~ 0 + kind + (0 + kind | t)") == 0
-    assert "coded as 3 categories\n" in capsys.readouterr().err
+    assert "has 3 categories\n" in capsys.readouterr().err
     for more in ([], ["--batches"]):
         assert run(*command, "y ~ day + (1 | t)", *more) == 2
         said = capsys.readouterr().err

@@ -41,7 +41,7 @@ def test_fixed_columns_and_text() -> None:
     design = bm.tabulate(TABLE, **PLAIN, features="x", fixed=["f"], intercept=True)
     assert design.stats.feature_labels == ["intercept", "x", "f[T.v]", "f[T.w]"]
     assert design.stats.differs.tolist() == [True, True, False, False]
-    assert design.notes == ("column 'f' is coded as 3 categories, beside 'u'",)
+    assert design.notes == ("column 'f' has 3 categories, compared with 'u'",)
     again = bm.tabulate(TABLE, design.formula)
     np.testing.assert_array_equal(again.stats.gram, design.stats.gram)
     assert again.stats.varying == design.stats.varying
