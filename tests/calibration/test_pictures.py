@@ -217,10 +217,10 @@ def test_the_verdict_says_who_was_not_counted(lab: xr.Dataset) -> None:
     """An estimator without a region in 30% of the replications is left out by name; with thousands
     of replications nothing is hidden."""
     found = bm.measures(lab).copy(deep=True)
-    found.available.loc[{"estimator": "known", "quantity": "sd[x1]"}] = 0.7
+    found.available.loc[{"estimator": "moment", "quantity": "sd[x1]"}] = 0.7
     found = found.assign(drawn=found.drawn * 1000)
     sentence = in_words(found, 20, 0.95)
-    assert "known (no region of sd in 30% of replications)" in sentence
+    assert "moment (no region of sd in 30% of replications)" in sentence
     assert "may not show" not in sentence
 
 

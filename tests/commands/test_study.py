@@ -24,22 +24,16 @@ pytestmark = pytest.mark.slow
 SLOW = "tests.runner.example_cells:slow"
 
 
-NOT_YET = ("lab-priors",)
-"""Declared, and not recorded so far."""
-
-
 def test_list_names_every_study(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """With cells and what is done; told where records are, whether there is one: of all studies but
-    those that have not been run yet."""
+    """With cells and what is done; told where records are, that there is one of all."""
     monkeypatch.chdir(tmp_path)
     assert run("study", "list", "--records", str(ROOT / "analyses")) == 0
     shown = capsys.readouterr().out
     for name, study in all_studies().items():
         (line,) = [line for line in shown.splitlines() if line.split()[:1] == [name]]
-        recorded = "no" if name in NOT_YET else "yes"
-        assert line.split()[1:4] == [str(len(study.cells)), "0", recorded]
+        assert line.split()[1:4] == [str(len(study.cells)), "0", "yes"]
     assert run("study", "list") == 0
     assert "recorded" not in capsys.readouterr().out.split("what it is")[0]
 

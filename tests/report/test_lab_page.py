@@ -37,6 +37,8 @@ def made(study: Study) -> xr.Dataset:
     )
     if study.name == "lab-intervals":  # as calibrate says it
         found = found.assign_coords(interval=("estimator", [kind for _, kind in judges.values()]))
+    share = 0.5 * one.isel(level=0, kind=0, drop=True)  # of 101 replications
+    found = found.assign(not_positive_definite=share, not_positive_definite_error=0.1 * share)
     flat = one.isel(level=0, kind=0, drop=True).expand_dims(bin=(np.arange(20) + 0.5) / 20)
     return found.assign(pit=0.05 * flat).where(there).assign_attrs(versions='{"source": "made"}')
 
