@@ -199,6 +199,7 @@ MISSED = {
     "likelihood of a task with gradients, d = 5",
     "Figure 1 at full size, two processes",
     "memory of Figure 1, all processes",
+    "a step of the slowest with fits or a warm-up, REML-UCB, over All-MTS",
 }
 """Marks for speed that the recorded run does not meet."""
 
