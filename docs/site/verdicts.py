@@ -67,7 +67,8 @@ def block(record: list[Row]) -> str:
         f"- **{one.name}**: {one.what}. What survives: {one.survives}. Repair: {one.repair}."
         for one in met
     ]
-    return f"{table(head, lines)}\n\n" + "\n".join(bullets)
+    fold = ["<details><summary>The slips, one by one</summary>", "\n".join(bullets), "</details>"]
+    return "\n\n".join([table(head, lines), *fold])
 
 
 def recorded() -> list[Row]:
