@@ -427,3 +427,9 @@ def test_a_warm_up_that_cannot_be_played_is_refused_at_once(jobs: int) -> None:
     row = replace(ROSTER["All-MTS"], warmup=1, warmup_policy=bm.agents.oful(norm_bound=3.0))
     with pytest.raises(bm.InputError, match=r"policy oful .* whole ball"):
         bm.simulate(family, row, tasks=2, runs=2, jobs=jobs)
+
+
+def test_a_refused_row_is_named() -> None:
+    """Of several rows the one that this family cannot be played with."""
+    with pytest.raises(bm.InputError, match=r"^AdaTS: this agent is told a hyper-prior"):
+        bm.simulate(bm.paper_family(dim=2, horizon=20), ["KTS", "AdaTS"], tasks=2, runs=1)
